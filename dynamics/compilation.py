@@ -1,0 +1,123 @@
+"""From symbols to JAX: each system is compiled once; parameters stay arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import jax
+import jax.numpy as jnp
+import sympy as sp
+from jaxtyping import Array, Float
+
+from .system import System
+
+Scalar = Callable[..., Float[Array, "..."]]
+Vector = Callable[..., tuple[Float[Array, "..."], ...]]
+
+
+def symbolic_function(
+    expressions: Sequence[sp.Expr], arguments: Sequence[sp.Symbol]
+) -> Vector:
+    """A JAX function of the arguments' values, in order, returning one array per expression.
+
+    Common subexpressions are shared (without that a softmax flow traces for minutes). Constant
+    expressions are broadcast to the arguments' common shape. Where an expression is guarded by
+    a `Piecewise`, derivatives come from sympy, branch by branch: JAX's own would multiply the
+    unselected branch's infinity by zero and return NaN at the guard.
+    """
+    function = sp.lambdify(list(arguments), list(expressions), modules="jax", cse=True)
+
+    def evaluate(*values):
+        shape = jnp.broadcast_shapes(*map(jnp.shape, values))
+        dtype = jnp.result_type(float, *values)
+        return tuple(jnp.broadcast_to(jnp.asarray(v, dtype), shape) for v in function(*values))
+
+    if not any(expression.has(sp.Piecewise) for expression in expressions):
+        return evaluate
+    guarded = jax.custom_jvp(evaluate)
+
+    @guarded.defjvp
+    def _(primals, tangents):
+        jacobian = sp.Matrix(expressions).jacobian(sp.Matrix(arguments))
+        partials = symbolic_function(tuple(jacobian), arguments)(*primals)
+        n = len(arguments)
+        rows = (partials[i * n : (i + 1) * n] for i in range(len(expressions)))
+        tangent = tuple(sum(p * t for p, t in zip(row, tangents, strict=True)) for row in rows)
+        return guarded(*primals), tangent
+
+    return guarded
+
+
+@dataclass(frozen=True)
+class CompiledSystem:
+    """A system's functions in JAX, each built when first asked for.
+
+    All but `initial` and `timescale` take `(state, parameters)`, two sequences of scalars or
+    broadcastable arrays in the order the system declares; those two take `(parameters)`. All
+    are pure: `jax.jit`, `jax.vmap` and `jax.grad` apply.
+    """
+
+    system: System
+
+    @cached_property
+    def rhs(self) -> Vector:
+        """dstate/dt, a tuple of n arrays."""
+        return self._of_state(self.system.rhs)
+
+    @cached_property
+    def jacobian(self) -> Callable[..., tuple[tuple[Float[Array, "..."], ...], ...]]:
+        """∂rhs/∂state, n tuples of n arrays."""
+        n = len(self.system.state)
+        entries = self._of_state(tuple(self.system.jacobian()))
+
+        def jacobian(state, parameters):
+            flat = entries(state, parameters)
+            return tuple(flat[i * n : (i + 1) * n] for i in range(n))
+
+        return jacobian
+
+    @cached_property
+    def clock(self) -> Scalar:
+        """The Sundman factor, one array."""
+        return self._scalar(self.system.clock)
+
+    @cached_property
+    def initial(self) -> Vector:
+        """The initial state, a tuple of n arrays, from the parameters alone."""
+        start = symbolic_function(self.system.initial, self.system.parameters)
+        return lambda parameters: start(*parameters)
+
+    @cached_property
+    def timescale(self) -> Scalar:
+        """The typical duration, one array in units of t, from the parameters alone."""
+        if self.system.timescale is not None:
+            scale = symbolic_function((self.system.timescale,), self.system.parameters)
+            return lambda parameters: scale(*parameters)[0]
+
+        def reciprocal_norm(parameters):
+            rates = self.jacobian(self.initial(parameters), parameters)
+            square = sum(rate**2 for row in rates for rate in row)
+            # An initial point with no linear dynamics sets no scale: fall back on t itself.
+            return jnp.where(square > 0, 1 / jnp.sqrt(jnp.where(square > 0, square, 1)), 1)
+
+        return reciprocal_norm
+
+    def observable(self, name: str) -> Scalar:
+        """One array: a named observable or state. The loss of a gradient flow is "loss"."""
+        return self._scalar(self.system.observable(name))
+
+    def _of_state(self, expressions: Sequence[sp.Expr]) -> Vector:
+        function = symbolic_function(expressions, self.system.state + self.system.parameters)
+        return lambda state, parameters: function(*state, *parameters)
+
+    def _scalar(self, expression: sp.Expr) -> Scalar:
+        function = self._of_state((expression,))
+        return lambda state, parameters: function(state, parameters)[0]
+
+
+@lru_cache(maxsize=128)
+def compile_system(system: System) -> CompiledSystem:
+    """The system's functions in JAX. Equal systems share one compilation."""
+    return CompiledSystem(system)

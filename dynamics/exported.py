@@ -1,0 +1,70 @@
+"""Traced kernels on disk, so that a fresh process neither traces nor compiles them again.
+
+JAX's persistent cache spares a new process the compilation, but not the tracing, which for
+an adaptive solver takes as long, nor the import of the solver. A kernel exported as StableHLO
+spares both. Files lie beside JAX's cache, and only where the user has enabled that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import sympy as sp
+
+from .system import System
+
+
+def exported(
+    build: Callable[[], Callable[..., Any]], arguments: Any, *, key: tuple[object, ...]
+) -> Callable[..., Any]:
+    """The jitted function that `build` makes, from disk if it was exported before.
+
+    Arguments:
+
+    - `build`: makes the function of positional arguments; called only when the disk has none.
+    - `arguments`: arrays or shapes that the function is traced for.
+    - `key`: all that the function depends on besides their shapes. A `System` counts by its
+      expressions, anything else by its `repr`.
+
+    Returns the function, jitted. Where JAX's compilation cache is not enabled it is simply
+    that; an unreadable file is traced anew and overwritten.
+    """
+    directory: str | None = jax.config.jax_compilation_cache_dir  # pyright: ignore
+    if not directory:
+        return jax.jit(build())
+    shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree.leaves(arguments)]
+    versions = [version(name) for name in ("jax", "diffrax", "sympy", "attention-onset")]
+    parts = [sp.srepr(_expressions(k)) if isinstance(k, System) else repr(k) for k in key]
+    digest = hashlib.sha256(repr((shapes, versions, parts)).encode()).hexdigest()
+    path = Path(directory) / f"onset-{digest[:32]}.stablehlo"
+    try:
+        return jax.jit(jax.export.deserialize(bytearray(path.read_bytes())).call)
+    except Exception:  # absent, truncated, or written by another JAX: none is an error
+        pass
+    function = jax.export.export(jax.jit(build()))(*arguments)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(function.serialize())
+    os.replace(file.name, path)
+    return jax.jit(function.call)
+
+
+def _expressions(system: System) -> sp.Tuple:
+    """All that a system computes with, as one sympy object."""
+    observables = (expression for _, expression in system.observables)
+    return sp.Tuple(
+        system.state,
+        system.parameters,
+        system.rhs,
+        system.initial,
+        tuple(observables),
+        system.timescale or sp.S.Zero,
+        system.clock,
+    )

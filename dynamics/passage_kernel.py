@@ -1,0 +1,107 @@
+"""One lane of a first-passage solve, in JAX: where diffrax meets the pitfalls of events.
+
+The state is integrated together with τ = t/timescale in the Sundman variable s, ds = c dτ.
+One continuous event function is positive until either the observable reaches its level or τ
+the horizon: diffrax reports only one of two events that fall in one step, and not the earlier.
+A bisection locates it, since Newton can miss a brief crossing; `flip` is stated because its
+detection embeds a host callback that keeps JAX from writing its compilation cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import diffrax
+import jax.numpy as jnp
+import optimistix
+from jaxtyping import Array, Float, Int
+
+from .compilation import compile_system
+from .system import System
+
+
+class Passage(NamedTuple):
+    """A lane's outcome. `status` holds a `PassageStatus`; a failed lane's time is NaN."""
+
+    time: Float[Array, ""]
+    status: Int[Array, ""]
+    state: tuple[Float[Array, ""], ...]
+    steps: Int[Array, ""]
+
+
+# The clock may run through many decades more than τ does; the solve ends by its events.
+_END = 1e15
+
+
+def passage_kernel(
+    system: System,
+    observable: str,
+    *,
+    relative: bool,
+    solver: diffrax.AbstractSolver,
+    adjoint: diffrax.AbstractAdjoint,
+    max_steps: int,
+) -> Callable[..., Passage]:
+    """A function `(parameters, value, horizon, rtol, atol) -> Passage` of scalars.
+
+    `parameters` is a tuple in the system's order; `value` the level, or if `relative` the
+    fraction of the observable's initial value; `horizon` is in units of t, and NaN stands for
+    the default of 10⁴ timescales.
+    """
+    compiled = compile_system(system)
+    observed = compiled.observable(observable)
+
+    def rates(s, y, parameters):
+        *state, _ = y
+        dt = compiled.timescale(parameters) / compiled.clock(state, parameters)
+        velocity = compiled.rhs(state, parameters)
+        return *(dt * v for v in velocity), 1 / compiled.clock(state, parameters)
+
+    def passage(parameters, value, horizon, rtol, atol) -> Passage:
+        start = compiled.initial(parameters)
+        timescale = compiled.timescale(parameters)
+        horizon = jnp.where(jnp.isnan(horizon), 1e4 * timescale, horizon)
+        initially = observed(start, parameters)
+        level = value * initially if relative else value
+        arrived = initially == level
+        distance = jnp.where(arrived, 1.0, initially - level)
+
+        def remaining(t, y, args, **kwargs):
+            """How far the level and the horizon still are, as fractions: 1 at the start."""
+            *state, tau = y
+            to_level = (observed(state, args) - level) / distance
+            return jnp.minimum(to_level, 1 - tau * timescale / horizon)
+
+        solution = diffrax.diffeqsolve(
+            diffrax.ODETerm(rates),
+            solver,
+            t0=0.0,
+            t1=_END,
+            dt0=None,
+            y0=(*start, jnp.zeros_like(timescale)),
+            args=parameters,
+            event=diffrax.Event(
+                remaining, optimistix.Bisection(rtol=1e-9, atol=1e-10, flip=True), direction=False
+            ),
+            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
+            saveat=diffrax.SaveAt(t1=True),
+            adjoint=adjoint,
+            max_steps=max_steps,
+            throw=False,
+        )
+        assert solution.ys is not None
+        *state, tau = (y[-1] for y in solution.ys)
+        time = tau * timescale
+        late = (observed(state, parameters) - level) / distance > 1 - time / horizon
+        fired = solution.result == diffrax.RESULTS.event_occurred
+        finite = jnp.isfinite(time) & jnp.isfinite(initially)
+        status = jnp.where(fired & finite, jnp.where(late, 1, 0), 2)
+        status = jnp.where(arrived, 0, status)
+        time = jnp.where(arrived, 0.0, jnp.where(status == 1, horizon, time))
+        # A factor, not a selection, so that the derivatives of a failed lane are NaN too.
+        time = time * jnp.where(status == 2, jnp.nan, 1.0)
+        state = tuple(jnp.where(arrived, a, b) for a, b in zip(start, state, strict=True))
+        return Passage(time, status, state, solution.stats["num_steps"])
+
+    return passage

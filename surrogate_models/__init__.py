@@ -1,0 +1,22 @@
+"""Reduced models of training, one file each: assumptions, loss, flow, closed-form laws."""
+
+from .model import RHO, Law, Parameter, SurrogateModel
+from .prediction import Prediction, predict
+from .registry import MODELS, model
+from .relaxed_initialisation import mills_ratio, relaxed_initialisation
+from .single_location import single_location, single_location_shared
+
+__all__ = [
+    "MODELS",
+    "RHO",
+    "Law",
+    "Parameter",
+    "Prediction",
+    "SurrogateModel",
+    "mills_ratio",
+    "model",
+    "predict",
+    "relaxed_initialisation",
+    "single_location",
+    "single_location_shared",
+]

@@ -1,0 +1,176 @@
+"""What a surrogate model is: a loss with its assumptions, its flow, and the laws that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from jaxtyping import Bool, Float
+
+from dynamics import GradientFlow, InputError, Reduction, Settings, is_zero
+
+# The fraction ρ of the initial loss at which a plateau ends; laws are expressions in it.
+RHO = sp.Symbol("rho", positive=True)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a model, and the values it admits.
+
+    Arguments:
+
+    - `symbol`: its symbol; the name is the symbol's.
+    - `meaning`: a short description, for help texts.
+    - `default`: a number or an expression in other parameters; none if it must be given.
+    - `minimum`: the least value admitted (itself excluded if `positive`).
+    - `integer`: whether the quantity it stands for counts something.
+    """
+
+    symbol: sp.Symbol
+    meaning: str
+    default: sp.Expr | None = None
+    minimum: float | None = None
+    positive: bool = False
+    integer: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.symbol.name
+
+    def check(self, values: Any, *, integers: bool) -> None:
+        """Raise `InputError`, naming a value that the parameter does not admit."""
+        values = np.asarray(values, float).ravel()
+        bad = ~np.isfinite(values)
+        remedy = "a finite number"
+        if not bad.any() and self.minimum is not None:
+            bad = values <= self.minimum if self.positive else values < self.minimum
+            remedy = f"{self.symbol} {'>' if self.positive else '≥'} {self.minimum:g}"
+        if not bad.any() and self.integer and integers:
+            bad = values != np.round(values)
+            remedy = "a whole number"
+        if bad.any():
+            raise InputError(f"{self.name} ({self.meaning}) is {values[bad][0]:g}: give {remedy}")
+
+
+@dataclass(frozen=True)
+class Law:
+    """A closed form for the plateau length.
+
+    Arguments:
+
+    - `name`: short name.
+    - `time`: the plateau length in units of t, an expression in parameters and `RHO`.
+    - `valid`: a condition on the parameters, within which `error` was measured.
+    - `error`: the measured range of law/flow − 1 there, as (least, greatest).
+    - `derivation`: where it comes from, in a sentence.
+    """
+
+    name: str
+    time: sp.Expr
+    valid: sp.Basic
+    error: tuple[float, float]
+    derivation: str
+
+    @property
+    def validity(self) -> str:
+        """The condition in words, with the error measured there."""
+        condition = str(self.valid).replace("<=", "≤").replace(">=", "≥").replace(" & ", ", ")
+        low, high = self.error
+        return f"{condition.replace('(', '').replace(')', '')}: error {low:+.1%} to {high:+.1%}"
+
+
+@dataclass(frozen=True)
+class SurrogateModel:
+    """A reduced model of training, from its loss to closed-form plateau lengths.
+
+    Arguments:
+
+    - `name`: as commands spell it.
+    - `title`: one line on what is modelled.
+    - `source`: the paper and its equations.
+    - `assumptions`: what the reduction rests on, a sentence each.
+    - `parameters`: in the order of the flow's.
+    - `constraints`: conditions between parameters, each with the sentence that states it.
+    - `reduction`: the loss of all the trained parameters, and their embedding.
+    - `flow`: the reduced flow, with its initial state, timescale and clock. Its loss may be
+      written in the source's form: `prove` checks that it is the reduction's.
+    - `laws`: closed-form plateau lengths, the recommended one first.
+    - `beside`: names of models whose prediction belongs beside this one's.
+    """
+
+    name: str
+    title: str
+    source: str
+    assumptions: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    constraints: tuple[tuple[sp.Basic, str], ...]
+    reduction: Reduction
+    flow: GradientFlow
+    laws: tuple[Law, ...]
+    beside: tuple[str, ...] = ()
+
+    def prove(self) -> None:
+        """Raise unless the embedding is invariant and the stated flow is the reduced one."""
+        self.reduction.prove()
+        if not is_zero(self.flow.loss - self.reduction.reduced_loss):
+            raise InputError(f"{self.name}: the stated loss is not the reduction's: correct it")
+        if self.flow.metric != self.reduction.metric:
+            raise InputError(f"{self.name}: the metric is not the induced one: correct it")
+
+    def settings(self, at: Mapping[str, Any], *, integers: bool = False) -> Settings:
+        """Every parameter's value, of one shape: those of `at`, checked, and defaults.
+
+        Arguments:
+
+        - `at`: values by name, of shapes that broadcast.
+        - `integers`: insist on whole numbers where a parameter counts something. The flow
+          itself is defined for real values, and derivatives need them.
+
+        Raises `InputError` on unknown or missing names and on values outside the domain.
+        """
+        known = {parameter.name: parameter for parameter in self.parameters}
+        if unknown := [name for name in at if name not in known]:
+            raise InputError(
+                f"{self.name} has no parameter {', '.join(unknown)}: it has {', '.join(known)}"
+            )
+        values: dict[str, Any] = {}
+        for name, parameter in known.items():
+            if at.get(name) is not None:
+                parameter.check(at[name], integers=integers)
+                values[name] = np.asarray(at[name], float)
+            elif parameter.default is None:
+                raise InputError(f"{name} ({parameter.meaning}) is missing: give it a value")
+        for name, parameter in known.items():
+            if name not in values:
+                values[name] = _evaluate(sp.sympify(parameter.default), values)
+        try:
+            arrays = np.broadcast_arrays(*(values[name] for name in known))
+        except ValueError:
+            shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in values.items())
+            raise InputError(f"the settings' shapes do not broadcast ({shapes})") from None
+        values = dict(zip(known, arrays, strict=True))
+        for condition, sentence in self.constraints:
+            bad = ~np.broadcast_to(np.asarray(_evaluate(condition, values), bool), arrays[0].shape)
+            if bad.any():
+                named = sorted(map(str, condition.free_symbols))
+                where = ", ".join(f"{name} = {values[name][bad][0]:g}" for name in named)
+                raise InputError(f"{where}: {sentence}")
+        return values
+
+    def law_times(self, law: Law, at: Settings, rho: float) -> Float[np.ndarray, "*lanes"]:
+        """The law's plateau lengths, in units of t, whether or not it is valid there."""
+        return np.asarray(_evaluate(law.time, {**at, RHO.name: np.asarray(rho)}), float)
+
+    def law_valid(self, law: Law, at: Settings) -> Bool[np.ndarray, "*lanes"]:
+        """Where the law's stated range of validity includes the settings."""
+        shape = np.broadcast_shapes(*(np.shape(value) for value in at.values()))
+        return np.broadcast_to(np.asarray(_evaluate(law.valid, at), bool), shape)
+
+
+def _evaluate(expression: sp.Basic, values: Mapping[str, Any]) -> Any:
+    symbols = sorted(expression.free_symbols, key=str)
+    function = sp.lambdify(symbols, expression, modules=["scipy", "numpy"])
+    return function(*(values[str(symbol)] for symbol in symbols))

@@ -1,0 +1,24 @@
+"""The models by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dynamics import InputError
+
+from .model import SurrogateModel
+from .relaxed_initialisation import relaxed_initialisation
+from .single_location import single_location, single_location_shared
+
+MODELS: dict[str, Callable[[], SurrogateModel]] = {
+    "single-location": single_location,
+    "single-location-shared": single_location_shared,
+    "relaxed-initialisation": relaxed_initialisation,
+}
+
+
+def model(name: str) -> SurrogateModel:
+    """The model of that name; raises `InputError`, listing them, if there is none."""
+    if name not in MODELS:
+        raise InputError(f"model {name!r} is unknown: use one of {', '.join(MODELS)}")
+    return MODELS[name]()

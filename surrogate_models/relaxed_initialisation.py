@@ -1,0 +1,85 @@
+"""Single-location regression from a net's own initial weights: why seeds differ.
+
+W may start anywhere and W* have any norm. What the loss sees of W is its component w along W*
+and the length r of the rest, which can only shrink. Scores are positional and start at 0.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from dynamics import GradientFlow
+
+from .expected_loss import (
+    BELOW_LENGTH,
+    DIMENSION,
+    REPETITION,
+    SEQUENCE_LENGTH,
+    TARGET_NORM,
+    B,
+    M,
+    T,
+    alpha,
+    d,
+    layer_loss,
+    layer_reduction,
+    r,
+    score_gap,
+    w,
+)
+from .model import Law, Parameter, SurrogateModel
+
+w0 = sp.Symbol("w0", real=True)
+r0 = sp.Symbol("r0", nonnegative=True)
+
+
+def mills_ratio(x: sp.Expr) -> sp.Expr:
+    """(1 − Φ(x))/φ(x) of the standard normal distribution."""
+    return sp.sqrt(sp.pi / 2) * sp.exp(x**2 / 2) * sp.erfc(x / sp.sqrt(2))
+
+
+def relaxed_initialisation() -> SurrogateModel:
+    """W starts with component w0 along W* and length r0 across it; M is √d unless given."""
+    reduction = layer_reduction((w, r, score_gap), r)
+    timescale = d * T / (M * sp.sqrt(B))
+    return SurrogateModel(
+        name="relaxed-initialisation",
+        title="single-location regression from a net's own weights, positional scores",
+        source="this project; the layer is [Z] Zucchet et al. 2025, arXiv 2505.17863, Eq. 2",
+        assumptions=(
+            "gradient flow on the loss expected over fresh data",
+            "a = 0 at the start: uniform attention",
+        ),
+        parameters=(
+            SEQUENCE_LENGTH,
+            DIMENSION,
+            REPETITION,
+            TARGET_NORM,
+            Parameter(w0, "initial weight along the target map", sp.S.Zero),
+            Parameter(r0, "initial weight orthogonal to the target map", sp.S.Zero, minimum=0),
+        ),
+        constraints=(BELOW_LENGTH,),
+        reduction=reduction,
+        flow=GradientFlow(
+            layer_loss(r),
+            state=(w, r, score_gap),
+            parameters=(T, d, B, M, w0, r0),
+            metric=reduction.metric,
+            initial={w: w0, r: r0},
+            observables={"alpha": alpha},
+            timescale=timescale,
+            clock=T * alpha,
+        ),
+        laws=(
+            Law(
+                name="Mills-ratio law",
+                time=timescale * mills_ratio(w0 / sp.sqrt(B)),
+                valid=sp.true,
+                error=(0.0, 0.0),
+                derivation=(
+                    "Q = Δa − w²/(2B) is conserved while Bα ≪ 1, so ẇ = λ exp((w² − w0²)/(2B)) "
+                    "blows up at ∫ dw/ẇ from w0, a Gaussian tail over its density"
+                ),
+            ),
+        ),
+    )
