@@ -1,10 +1,11 @@
 """Reduced models of training, one file each: assumptions, loss, flow, closed-form laws."""
 
-from .model import RHO, Law, Parameter, SurrogateModel
+from .model import RHO, Law, Parameter, SurrogateModel, Validity
 from .prediction import Prediction, predict
 from .registry import MODELS, model
 from .relaxed_initialisation import mills_ratio, relaxed_initialisation
 from .single_location import single_location, single_location_shared
+from .step_size import with_step_size
 
 __all__ = [
     "MODELS",
@@ -13,10 +14,12 @@ __all__ = [
     "Parameter",
     "Prediction",
     "SurrogateModel",
+    "Validity",
     "mills_ratio",
     "model",
     "predict",
     "relaxed_initialisation",
     "single_location",
     "single_location_shared",
+    "with_step_size",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from dynamics import GradientFlow, InputError, Reduction, Settings, is_zero
 
@@ -56,6 +56,27 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Validity:
+    """A range of parameters in which a law's error against its flow was measured.
+
+    Arguments:
+
+    - `condition`: a condition on the parameters.
+    - `error`: the least and the greatest law/flow − 1 found where it holds.
+    """
+
+    condition: sp.Basic
+    error: tuple[float, float]
+
+    def __str__(self) -> str:
+        relations = self.condition.args if isinstance(self.condition, sp.And) else (self.condition,)
+        ranges = sorted(str(relation) for relation in relations)
+        words = ", ".join(ranges).replace("<=", "≤").replace(">=", "≥").replace("*", "·")
+        low, high = self.error
+        return f"{words}: error {low:+.1%} to {high:+.1%}"
+
+
+@dataclass(frozen=True)
 class Law:
     """A closed form for the plateau length.
 
@@ -63,23 +84,16 @@ class Law:
 
     - `name`: short name.
     - `time`: the plateau length in units of t, an expression in parameters and `RHO`.
-    - `valid`: a condition on the parameters, within which `error` was measured.
-    - `error`: the measured range of law/flow − 1 there, as (least, greatest).
     - `derivation`: where it comes from, in a sentence.
+    - `validity`: where its error was measured, the tightest range first; `measured` says on
+      which grid.
     """
 
     name: str
     time: sp.Expr
-    valid: sp.Basic
-    error: tuple[float, float]
     derivation: str
-
-    @property
-    def validity(self) -> str:
-        """The condition in words, with the error measured there."""
-        condition = str(self.valid).replace("<=", "≤").replace(">=", "≥").replace(" & ", ", ")
-        low, high = self.error
-        return f"{condition.replace('(', '').replace(')', '')}: error {low:+.1%} to {high:+.1%}"
+    validity: tuple[Validity, ...]
+    measured: str
 
 
 @dataclass(frozen=True)
@@ -115,9 +129,9 @@ class SurrogateModel:
     def prove(self) -> None:
         """Raise unless the embedding is invariant and the stated flow is the reduced one."""
         self.reduction.prove()
-        if not is_zero(self.flow.loss - self.reduction.reduced_loss):
+        if not is_zero(self.flow.observable("loss") - self.reduction.reduced_loss):
             raise InputError(f"{self.name}: the stated loss is not the reduction's: correct it")
-        if self.flow.metric != self.reduction.metric:
+        if not all(map(is_zero, self.flow.metric - self.reduction.metric)):
             raise InputError(f"{self.name}: the metric is not the induced one: correct it")
 
     def settings(self, at: Mapping[str, Any], *, integers: bool = False) -> Settings:
@@ -147,7 +161,7 @@ class SurrogateModel:
             if name not in values:
                 values[name] = _evaluate(sp.sympify(parameter.default), values)
         try:
-            arrays = np.broadcast_arrays(*(values[name] for name in known))
+            arrays = np.broadcast_arrays(*(np.asarray(values[name], float) for name in known))
         except ValueError:
             shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in values.items())
             raise InputError(f"the settings' shapes do not broadcast ({shapes})") from None
@@ -164,10 +178,12 @@ class SurrogateModel:
         """The law's plateau lengths, in units of t, whether or not it is valid there."""
         return np.asarray(_evaluate(law.time, {**at, RHO.name: np.asarray(rho)}), float)
 
-    def law_valid(self, law: Law, at: Settings) -> Bool[np.ndarray, "*lanes"]:
-        """Where the law's stated range of validity includes the settings."""
-        shape = np.broadcast_shapes(*(np.shape(value) for value in at.values()))
-        return np.broadcast_to(np.asarray(_evaluate(law.valid, at), bool), shape)
+    def law_validity(self, law: Law, at: Settings) -> Validity | None:
+        """The tightest stated range of the law that holds all the settings, if one does."""
+        for validity in law.validity:
+            if np.all(_evaluate(validity.condition, at)):
+                return validity
+        return None
 
 
 def _evaluate(expression: sp.Basic, values: Mapping[str, Any]) -> Any:

@@ -27,7 +27,7 @@ from .expected_loss import (
     score_gap,
     w,
 )
-from .model import Law, Parameter, SurrogateModel
+from .model import RHO, Law, Parameter, SurrogateModel, Validity
 
 w0 = sp.Symbol("w0", real=True)
 r0 = sp.Symbol("r0", nonnegative=True)
@@ -73,13 +73,18 @@ def relaxed_initialisation() -> SurrogateModel:
         laws=(
             Law(
                 name="Mills-ratio law",
-                time=timescale * mills_ratio(w0 / sp.sqrt(B)),
-                valid=sp.true,
-                error=(0.0, 0.0),
+                time=timescale * mills_ratio(w0 / sp.sqrt(B)) + d / 2 * sp.log(1 / RHO),
                 derivation=(
                     "Q = Δa − w²/(2B) is conserved while Bα ≪ 1, so ẇ = λ exp((w² − w0²)/(2B)) "
-                    "blows up at ∫ dw/ẇ from w0, a Gaussian tail over its density"
+                    "blows up at ∫ dw/ẇ from w0, a Gaussian tail over its density; the last "
+                    "term is the relaxation of w at rate 1/d once attention has formed"
                 ),
+                validity=(
+                    Validity(
+                        sp.And(r0 <= 0, w0 >= -1, w0 <= 3, d >= 64, T >= 256 * B), (-0.032, 0.05)
+                    ),
+                ),
+                measured="loss ratio 0.2, M = √d, T ≤ 262144, d ≤ 16384, B ≤ 64",
             ),
         ),
     )

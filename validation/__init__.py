@@ -1,0 +1,5 @@
+"""Theory against trained nets: tasks, training, plateau lengths, comparison, run folders."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

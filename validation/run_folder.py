@@ -1,0 +1,148 @@
+"""A run on disk: named by what it computes, resumable, never half-read.
+
+    <root>/<name>-<hash of config>/
+        config.toml      what is computed; written first, never changed
+        results.jsonl    one finished cell a line, appended as cells finish
+        arrays/*.npz     a finished cell's arrays, written before its line
+
+A process may be killed at any moment. Files appear under their names only when complete, and
+a last line without its end is dropped, so that a cell is either finished or computed again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+import threading
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+
+from dynamics import InputError
+
+
+class RunFolder:
+    """A folder of results for one frozen config dataclass.
+
+    Arguments:
+
+    - `root`: the folder that runs lie in; created if need be.
+    - `name`: what kind of run it is.
+    - `config`: a dataclass of plain values. Its content names the folder.
+
+    Raises `InputError` if the folder exists and cannot be trusted.
+    """
+
+    def __init__(self, root: Path, name: str, config: Any):
+        values = json.loads(json.dumps(dataclasses.asdict(config)))
+        text = json.dumps({"run": name, **values}, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        self._open(Path(root) / f"{name}-{digest}", {"run": name, **values})
+
+    @classmethod
+    def existing(cls, path: Path) -> RunFolder:
+        """A folder written before; `config` and `results` are what it holds."""
+        folder = cls.__new__(cls)
+        folder._open(Path(path), None)
+        return folder
+
+    def _open(self, path: Path, config: dict[str, Any] | None) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        file = path / "config.toml"
+        try:
+            if config is not None and not file.exists():
+                if path.exists() and any(path.iterdir()):
+                    raise InputError(
+                        f"run folder {path} holds files but no config.toml: "
+                        "move it away, or choose another --out"
+                    )
+                (path / "arrays").mkdir(parents=True, exist_ok=True)
+                write(file, tomli_w.dumps(config))
+            found = tomllib.loads(file.read_text())
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise InputError(
+                f"{file} is unreadable ({error}): move the run folder away, or name another"
+            ) from None
+        if config is not None and found != config:
+            raise InputError(
+                f"{file} does not hold the config that names its folder: move the folder away"
+            )
+        self.config = found
+        self.results = self._read_results()
+
+    def _read_results(self) -> dict[str, dict[str, Any]]:
+        """Finished cells by name: those with a whole line and readable arrays."""
+        file = self.path / "results.jsonl"
+        if not file.exists():
+            return {}
+        try:
+            text = file.read_bytes().decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{file} is unreadable ({error}): move it away") from None
+        whole, _, half = text.rpartition("\n")
+        results = {}
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                cell = json.loads(line)
+                results[cell["cell"]] = cell
+            except (ValueError, TypeError, KeyError):
+                raise InputError(
+                    f"line {number} of {file} is not a result: remove it to compute its cell again"
+                ) from None
+        if half:
+            write(file, whole and whole + "\n")
+        return {name: cell for name, cell in results.items() if self._array(name).exists()}
+
+    def _array(self, cell: str) -> Path:
+        return self.path / "arrays" / f"{cell}.npz"
+
+    def arrays(self, cell: str) -> dict[str, np.ndarray]:
+        """A finished cell's arrays."""
+        file = self._array(cell)
+        try:
+            with np.load(file, allow_pickle=False) as arrays:
+                return dict(arrays)
+        except Exception as error:
+            raise InputError(
+                f"{file} is unreadable ({error}): remove it to compute its cell again"
+            ) from None
+
+    def add(self, cell: str, result: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Record a finished cell. Safe to call from several threads."""
+        with tempfile.NamedTemporaryFile(
+            dir=self.path / "arrays", suffix=".partial", delete=False
+        ) as file:
+            np.savez_compressed(file, **arrays)  # pyright: ignore[reportArgumentType]
+        os.replace(file.name, self._array(cell))
+        record = {"cell": cell, **result}
+        with self._lock, open(self.path / "results.jsonl", "a") as lines:
+            lines.write(json.dumps(record) + "\n")
+            lines.flush()
+            os.fsync(lines.fileno())
+            self.results[cell] = record
+
+    def finish(self, cells: list[str]) -> None:
+        """Put the results in the cells' order, so that an interrupted run ends as any other."""
+        ordered = {cell: self.results[cell] for cell in cells}
+        lines = (json.dumps(record) + "\n" for record in ordered.values())
+        write(self.path / "results.jsonl", "".join(lines))
+        for stray in (self.path / "arrays").glob("*.partial"):
+            stray.unlink()
+        self.results = ordered
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that is never seen half-written."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".partial", delete=False) as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(file.name, path)

@@ -1,0 +1,109 @@
+"""Pictures of a single-location run: theory as lines, nets as points."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from dynamics import solve
+from surrogate_models import relaxed_initialisation
+
+from .run_folder import RunFolder
+from .single_location import StudyResults
+
+# Okabe and Ito's palette, which colour-blind readers can tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "svg.hashsalt": "onset",
+}
+
+
+def draw_parity(outcome: StudyResults, path: Path) -> None:
+    """Predicted against measured steps, net by net, and the errors beneath; PNG and PDF."""
+    lr = outcome.study.lr
+    shown = {"flow": 1.0, **({"shared": 0.25} if "shared" in outcome.compared else {})}
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(5.2, 5.6), layout="constrained")
+        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.6))
+        for number, B in enumerate(outcome.study.B):
+            chosen = (outcome.settings["B"] == B) & outcome.measured.reached
+            style = {
+                "color": COLOURS[number % len(COLOURS)],
+                "marker": MARKERS[number % len(MARKERS)],
+                "markersize": 4,
+                "linestyle": "none",
+            }
+            measured = outcome.measured.time[chosen] / lr
+            for name, alpha in shown.items():
+                predicted = outcome.predicted[name].time[chosen] / lr
+                # Where B = 1 the two scores hardly differ: the second would only hide the first.
+                if name == "shared" and B == 1:
+                    continue
+                label = f"B = {B}" if name == "flow" else f"B = {B}, one shared score"
+                top.plot(measured, predicted, alpha=alpha, label=label, **style)
+            error = outcome.compared["flow"].error[chosen]
+            bottom.plot(measured, 100 * error, **style)
+        ends = np.array(top.get_xlim())
+        ends[0] = max(ends[0], np.nanmin(outcome.measured.time) / lr * 0.8)
+        top.plot(ends, ends, color="0.3", linewidth=0.8, zorder=0, label="predicted = measured")
+        top.set(xscale="log", yscale="log", ylabel="predicted plateau (steps)")
+        top.legend()
+        bottom.axhline(0, color="0.3", linewidth=0.8, zorder=0)
+        bottom.set(xlabel="measured plateau (steps)", ylabel="error (%)")
+        _save(figure, path)
+
+
+def draw_curves(outcome: StudyResults, folder: RunFolder, path: Path) -> None:
+    """Loss curves of the longest sequences' nets over the theory's; PNG and PDF."""
+    study = outcome.study
+    longest = outcome.settings["T"][:, 0] == max(study.T)
+    middle = sorted(study.d)[len(study.d) // 2]
+    rows = np.flatnonzero(longest & (outcome.settings["d"][:, 0] == middle))
+    model = relaxed_initialisation()
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(5.2, 3.2), layout="constrained")
+        axes = figure.subplots()
+        for number, row in enumerate(rows):
+            colour = COLOURS[number % len(COLOURS)]
+            arrays = folder.arrays(outcome.cells[row])
+            at = model.settings({name: values[row] for name, values in outcome.settings.items()})
+            theory = solve(model.flow, times=arrays["steps"] * study.lr, at=at)["loss"]
+            for curve, line in zip(arrays["losses"], np.asarray(theory), strict=True):
+                axes.plot(arrays["steps"], curve / curve[0], color=colour, alpha=0.35, linewidth=1.6)
+                axes.plot(
+                    arrays["steps"], line / line[0], color=colour, linestyle="--", linewidth=0.9
+                )
+        axes.axhline(study.ratio, color="0.4", linewidth=0.8, linestyle=":")
+        axes.set(
+            xlabel="steps",
+            ylabel="loss / initial loss",
+            ylim=(0, None),
+            title=f"T = {max(study.T)}, d = {middle}",
+        )
+        handles = [
+            Line2D([], [], color=COLOURS[number % len(COLOURS)], linewidth=2)
+            for number in range(len(rows))
+        ]
+        labels = [f"B = {outcome.settings['B'][row, 0]:g}" for row in rows]
+        handles += [
+            Line2D([], [], color="0.3", alpha=0.4, linewidth=2),
+            Line2D([], [], color="0.3", linestyle="--", linewidth=0.9),
+        ]
+        axes.legend(handles, [*labels, "trained nets", "theory, net by net"])
+        _save(figure, path)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    figure.savefig(path.with_suffix(".png"), dpi=200, metadata={"Software": None})
+    figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
