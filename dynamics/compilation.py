@@ -17,9 +17,7 @@ Scalar = Callable[..., Float[Array, "..."]]
 Vector = Callable[..., tuple[Float[Array, "..."], ...]]
 
 
-def symbolic_function(
-    expressions: Sequence[sp.Expr], arguments: Sequence[sp.Symbol]
-) -> Vector:
+def symbolic_function(expressions: Sequence[sp.Expr], arguments: Sequence[sp.Symbol]) -> Vector:
     """A JAX function of the arguments' values, in order, returning one array per expression.
 
     Common subexpressions are shared (without that a softmax flow traces for minutes). Constant
@@ -41,11 +39,11 @@ def symbolic_function(
     @guarded.defjvp
     def _(primals, tangents):
         jacobian = sp.Matrix(expressions).jacobian(sp.Matrix(arguments))
-        partials = symbolic_function(tuple(jacobian), arguments)(*primals)
+        partials = symbolic_function(jacobian.flat(), arguments)(*primals)
         n = len(arguments)
         rows = (partials[i * n : (i + 1) * n] for i in range(len(expressions)))
-        tangent = tuple(sum(p * t for p, t in zip(row, tangents, strict=True)) for row in rows)
-        return guarded(*primals), tangent
+        tangent = (jnp.asarray(sum(map(jnp.multiply, row, tangents))) for row in rows)
+        return guarded(*primals), tuple(tangent)
 
     return guarded
 
@@ -67,10 +65,10 @@ class CompiledSystem:
         return self._of_state(self.system.rhs)
 
     @cached_property
-    def jacobian(self) -> Callable[..., tuple[tuple[Float[Array, "..."], ...], ...]]:
+    def jacobian(self) -> Callable[..., tuple[tuple[Float[Array, ...], ...], ...]]:
         """∂rhs/∂state, n tuples of n arrays."""
         n = len(self.system.state)
-        entries = self._of_state(tuple(self.system.jacobian()))
+        entries = self._of_state(self.system.jacobian().flat())
 
         def jacobian(state, parameters):
             flat = entries(state, parameters)

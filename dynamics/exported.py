@@ -7,9 +7,8 @@ spares both. Files lie beside JAX's cache, and only where the user has enabled t
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import jax
 import sympy as sp
 
+from .files import atomic
 from .system import System
 
 
@@ -41,7 +41,7 @@ def exported(
         return jax.jit(build())
     shapes = [(leaf.shape, str(leaf.dtype)) for leaf in jax.tree.leaves(arguments)]
     versions = [version(name) for name in ("jax", "diffrax", "sympy", "attention-onset")]
-    parts = [sp.srepr(_expressions(k)) if isinstance(k, System) else repr(k) for k in key]
+    parts = [_content(k) if isinstance(k, System) else repr(k) for k in key]
     digest = hashlib.sha256(repr((shapes, versions, parts)).encode()).hexdigest()
     path = Path(directory) / f"onset-{digest[:32]}.stablehlo"
     try:
@@ -49,22 +49,14 @@ def exported(
     except Exception:  # absent, truncated, or written by another JAX: none is an error
         pass
     function = jax.export.export(jax.jit(build()))(*arguments)
+    blob = function.serialize(vjp_order=0)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(function.serialize())
-    os.replace(file.name, path)
+    with atomic(path) as file:
+        file.write(blob)
     return jax.jit(function.call)
 
 
-def _expressions(system: System) -> sp.Tuple:
-    """All that a system computes with, as one sympy object."""
-    observables = (expression for _, expression in system.observables)
-    return sp.Tuple(
-        system.state,
-        system.parameters,
-        system.rhs,
-        system.initial,
-        tuple(observables),
-        system.timescale or sp.S.Zero,
-        system.clock,
-    )
+def _content(system: System) -> str:
+    """All that a system computes with. Unlike `repr`, srepr tells apart symbols of one name."""
+    values = (getattr(system, field.name) for field in dataclasses.fields(system))
+    return repr([type(system).__name__, *map(sp.srepr, values)])

@@ -9,14 +9,18 @@ them at once.
 from __future__ import annotations
 
 import sympy as sp
+from sympy.functions.elementary.hyperbolic import HyperbolicFunction
+from sympy.functions.elementary.trigonometric import TrigonometricFunction
+
+_EXPONENTIAL = (TrigonometricFunction, HyperbolicFunction)
 
 
 def is_zero(expression: sp.Expr) -> bool:
     """Whether `expression` is proved to vanish identically.
 
-    Exponentials and roots count as generators of a field of rational functions. True is a
-    proof. False means that no proof was found: the expression is not zero, or its zero rests
-    on more than field arithmetic.
+    Roots and exponentials count as generators of a field of rational functions; trigonometric
+    and hyperbolic functions are written in exponentials. True is a proof. False means that no
+    proof was found: the expression is not zero, or its zero rests on more than field arithmetic.
 
     ```python
     >>> x, y = sp.symbols("x y")
@@ -35,5 +39,6 @@ def is_zero(expression: sp.Expr) -> bool:
             product *= generators.setdefault(rest, sp.Dummy(positive=True)) ** number
         return product
 
-    numerator, _ = sp.fraction(sp.together(sp.sympify(expression).replace(sp.exp, split)))
+    exponential = sp.sympify(expression).rewrite(_EXPONENTIAL, sp.exp)
+    numerator, _ = sp.fraction(sp.together(exponential.replace(sp.exp, split)))
     return sp.expand(numerator) == 0

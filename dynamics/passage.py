@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -147,8 +148,6 @@ def first_passage(
     """
     import jax
 
-    from .exported import exported
-
     require_x64()
     threshold = _one_threshold(threshold, loss_ratio)
     system.observable(threshold.observable)
@@ -169,14 +168,14 @@ def first_passage(
     columns = [np.pad(c, (0, padding), mode="edge").reshape(-1, size) for c in columns]
     scalars = tuple(np.float64(v) for v in (threshold.value, rtol, atol))
     differentiated = tuple(derivatives)
-
-    def build() -> Callable[..., Any]:
-        return _batched(system, threshold, differentiated, solver, max_steps)
-
-    call = exported(
-        build,
-        (tuple(c[0] for c in columns), *scalars),
-        key=(system, threshold.observable, threshold.ratio is None, differentiated, solver, max_steps),
+    call = _compiled(
+        system,
+        threshold.observable,
+        threshold.ratio is not None,
+        differentiated,
+        solver,
+        max_steps,
+        size,
     )
 
     def solve(index: int) -> Any:
@@ -196,19 +195,19 @@ def first_passage(
     def gather(*parts: np.ndarray) -> np.ndarray:
         return np.concatenate(parts)[:lanes].reshape(shape)
 
-    passage, slopes = jax.tree.map(gather, *results)
-    reached = passage.status == PassageStatus.REACHED
+    time, status, state, steps, slopes = jax.tree.map(gather, *results)
+    reached = status == PassageStatus.REACHED
     return PassageTimes(
-        time=passage.time,
-        status=passage.status,
+        time=time,
+        status=status,
         settings=values,
         threshold=threshold,
-        state=dict(zip((s.name for s in system.state), passage.state, strict=True)),
+        state=dict(zip((s.name for s in system.state), state, strict=True)),
         derivatives={
             name: np.where(reached, slope, np.nan)
             for name, slope in zip(differentiated, slopes, strict=True)
         },
-        steps=passage.steps,
+        steps=steps,
     )
 
 
@@ -260,14 +259,38 @@ def passage_time(
         values = tuple(jnp.asarray(at[name], float) for name in system.names)
         limit = jnp.nan if horizon is None else horizon
         passage = kernel(values, threshold.value, limit, rtol, atol)
-        return passage.time * jnp.where(passage.status == PassageStatus.REACHED, 1.0, jnp.nan)
+        # Selecting NaN would leave a silent zero in the derivatives; this leaves NaN in all.
+        reached = jnp.where(passage.status == PassageStatus.REACHED, 1.0, jnp.nan)
+        return passage.time * reached + sum(values) * (reached - 1)
 
     return time
 
 
+@lru_cache(maxsize=128)
+def _compiled(
+    system: System,
+    observable: str,
+    relative: bool,
+    derivatives: tuple[str, ...],
+    solver: diffrax.AbstractSolver | None,
+    max_steps: int,
+    size: int,
+) -> Callable[..., Any]:
+    """The kernel over a batch of `size` lanes, jitted: from disk, or traced."""
+    import jax
+
+    from .exported import exported
+
+    key = (system, observable, relative, derivatives, solver, max_steps)
+    lane, scalar = jax.ShapeDtypeStruct((size,), float), jax.ShapeDtypeStruct((), float)
+    shapes = ((lane,) * (len(system.parameters) + 1), scalar, scalar, scalar)
+    return exported(lambda: _batched(*key), shapes, key=key)
+
+
 def _batched(
     system: System,
-    threshold: Threshold,
+    observable: str,
+    relative: bool,
     derivatives: tuple[str, ...],
     solver: diffrax.AbstractSolver | None,
     max_steps: int,
@@ -280,13 +303,12 @@ def _batched(
 
     kernel = passage_kernel(
         system,
-        threshold.observable,
-        relative=threshold.ratio is not None,
+        observable,
+        relative=relative,
         solver=solver or diffrax.Tsit5(),
         adjoint=diffrax.ForwardMode(),
         max_steps=max_steps,
     )
-
     chosen = [system.names.index(name) for name in derivatives]
 
     def lane(values, value, rtol, atol):
@@ -301,9 +323,9 @@ def _batched(
 
         varied = tuple(parameters[index] for index in chosen)
         if not varied:
-            return solve(varied)[1], ()
+            return *solve(varied)[1], ()
         slopes, passage = jax.jacfwd(solve, has_aux=True)(varied)
-        return passage, slopes
+        return *passage, slopes  # a plain tuple, which the exported kernel can carry
 
     return jax.vmap(lane, in_axes=(0, None, None, None))
 

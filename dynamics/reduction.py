@@ -37,9 +37,9 @@ class Reduction:
     """
 
     loss: sp.Expr
-    embedding: tuple[tuple[sp.Symbol, sp.Expr], ...]
+    embedding: Any  # a mapping, kept as a tuple of (group, expression) pairs
     coordinates: tuple[sp.Symbol, ...]
-    multiplicity: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
+    multiplicity: Any = ()  # likewise
 
     def __post_init__(self) -> None:
         for name in ("embedding", "multiplicity"):
@@ -84,7 +84,9 @@ class Reduction:
     def prove(self) -> None:
         """Raise `InvarianceError`, naming the groups at fault, unless `residual` vanishes."""
         groups = [str(group) for group, _ in self.embedding]
-        left = [g for g, part in zip(groups, self.residual(), strict=True) if not is_zero(part)]
+        left = [
+            g for g, part in zip(groups, self.residual().flat(), strict=True) if not is_zero(part)
+        ]
         if left:
             raise InvarianceError(
                 f"the gradient leaves the embedding along {', '.join(left)}: "
@@ -126,11 +128,6 @@ def reduce(
 
     ```
     """
-    reduction = Reduction(
-        loss,
-        embedding,  # pyright: ignore[reportArgumentType]
-        coordinates,
-        multiplicity or {},  # pyright: ignore[reportArgumentType]
-    )
+    reduction = Reduction(loss, embedding, coordinates, multiplicity or {})
     reduction.prove()
     return reduction.flow(**options)

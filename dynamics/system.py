@@ -34,8 +34,8 @@ class System:
 
     state: tuple[sp.Symbol, ...]
     parameters: tuple[sp.Symbol, ...] = ()
-    initial: tuple[sp.Expr, ...] = ()
-    observables: tuple[tuple[str, sp.Expr], ...] = ()
+    initial: Any = ()  # kept as a tuple of expressions
+    observables: Any = ()  # kept as a tuple of (name, expression) pairs
     timescale: sp.Expr | None = None
     clock: sp.Expr = sp.S.One
 
@@ -106,8 +106,8 @@ class System:
         if missing:
             raise InputError(f"at lacks {', '.join(missing)}: give the point's every state")
         point = [sp.sympify(at[symbol]) for symbol in self.state]
-        there = dict(zip(self.state, point, strict=True))
-        deviation = sp.Matrix(self.state) - sp.Matrix(point)
+        there = list(zip(self.state, point, strict=True))
+        deviation = sp.Matrix([symbol - value for symbol, value in there])
         value = sp.Matrix(self.rhs).subs(there) + self.jacobian().subs(there) * deviation
         return VectorField(tuple(value), **self._shared())
 
@@ -119,15 +119,16 @@ class System:
         """
         if taken := [symbol.name for symbol in values if symbol in self.state]:
             raise InputError(f"substitute may not replace the state {', '.join(taken)}")
-        new = set().union(*(sp.sympify(v).free_symbols for v in values.values()))
-        kept = [p for p in self.parameters if p not in values]
+        given = {symbol: sp.sympify(value) for symbol, value in values.items()}
+        new = set().union(*(value.free_symbols for value in given.values()))
+        kept = [p for p in self.parameters if p not in given]
         kept += sorted(new - set(kept) - set(self.state), key=str)
 
         def subs(value: Any) -> Any:
             if isinstance(value, sp.Basic):
-                return value.subs(values, simultaneous=True)
+                return value.xreplace(given)
             if isinstance(value, tuple):
-                return tuple(subs(item) for item in value)
+                return tuple(map(subs, value))
             return value
 
         changes = {f.name: subs(getattr(self, f.name)) for f in fields(self)}
@@ -179,7 +180,7 @@ class GradientFlow(System):
     """
 
     loss: sp.Expr
-    metric: sp.ImmutableMatrix = None  # pyright: ignore[reportAssignmentType]
+    metric: Any = None  # kept as an ImmutableMatrix
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", sp.sympify(self.loss))
@@ -195,7 +196,7 @@ class GradientFlow(System):
         if "loss" not in dict(self.observables):
             object.__setattr__(self, "observables", (("loss", self.loss), *self.observables))
         self._declared("loss", (self.loss,))
-        self._declared("metric", tuple(self.metric))
+        self._declared("metric", metric.flat())
 
     @property
     def gradient(self) -> sp.ImmutableMatrix:

@@ -89,9 +89,7 @@ def solve(
     return Trajectory(
         system=system,
         time=jnp.asarray(times),
-        state={
-            name: values.reshape(*shape, -1) for name, values in zip(names, state, strict=True)
-        },
+        state={name: values.reshape(*shape, -1) for name, values in zip(names, state, strict=True)},
         succeeded=np.asarray(succeeded).reshape(shape),
         settings={name: np.broadcast_to(v, shape) for name, v in values.items()},
     )
@@ -108,17 +106,17 @@ def _batched(system: System, solver: diffrax.AbstractSolver, max_steps: int):
 
     def lane(parameters, start, times, rtol, atol, _):
         initial = compiled.initial(parameters)
-        timescale = compiled.timescale(parameters)
+        scaled = times / compiled.timescale(parameters)
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(rates),
             solver,
             t0=0.0,
-            t1=times[-1] / timescale,
+            t1=scaled[-1],
             dt0=None,
             y0=tuple(start.get(name, y) for name, y in zip(names, initial, strict=True)),
             args=parameters,
             stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
-            saveat=diffrax.SaveAt(ts=times / timescale),
+            saveat=diffrax.SaveAt(ts=scaled),
             adjoint=diffrax.ForwardMode(),
             max_steps=max_steps,
             throw=False,

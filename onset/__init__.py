@@ -1,0 +1,1 @@
+"""The command line: `onset predict`, `sweep`, `validate`, `report`."""

@@ -39,9 +39,9 @@ BELOW_LENGTH = (sp.Lt(B, T), "give B < T, so that one token at least is not rele
 alpha = 1 / ((T - B) * sp.exp(-score_gap) + B)
 
 
-def _layer_loss(dimensions_left: sp.Expr) -> sp.Expr:
-    total = B * sp.exp(relevant) + (T - B) * sp.exp(other)
-    signal, noise = sp.exp(relevant) / total, sp.exp(other) / total
+def _layer_loss(dimensions_left: sp.Expr, other_score: sp.Expr = other) -> sp.Expr:
+    total = B * sp.exp(relevant) + (T - B) * sp.exp(other_score)
+    signal, noise = sp.exp(relevant) / total, sp.exp(other_score) / total
     square = along**2 + across**2 + dimensions_left * further**2
     fit = B**2 * signal**2 * square - 2 * B * signal * M * along + M**2
     return ((T - B) * noise**2 * square + fit) / (2 * d)
@@ -63,8 +63,14 @@ def layer_reduction(
     rest = d**2 - 2
     weights = {along: w, across: weight_across, further: sp.S.Zero}
     if shared_score:
-        loss = _layer_loss(rest).subs(other, 0)
-        return Reduction(loss, {**weights, relevant: score_gap}, coordinates, {further: rest})
+        # The other scores are no parameters then: they stay 0, at no weight in the metric.
+        scores = {relevant: score_gap}
+        return Reduction(
+            _layer_loss(rest, other_score=sp.S.Zero),
+            {**weights, **scores},
+            coordinates,
+            {further: rest},
+        )
     scores = {relevant: (1 - B / T) * score_gap, other: -B / T * score_gap}
     counts = {further: rest, relevant: B, other: T - B}
     return Reduction(_layer_loss(rest), {**weights, **scores}, coordinates, counts)

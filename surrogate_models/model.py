@@ -187,6 +187,12 @@ class SurrogateModel:
 
 
 def _evaluate(expression: sp.Basic, values: Mapping[str, Any]) -> Any:
+    """The expression at the named values. Only functions that numpy lacks load scipy."""
     symbols = sorted(expression.free_symbols, key=str)
-    function = sp.lambdify(symbols, expression, modules=["scipy", "numpy"])
+    modules: list[Any] = ["numpy"]
+    if expression.has(sp.erfc):
+        from scipy.special import erfc
+
+        modules.insert(0, {"erfc": erfc})
+    function = sp.lambdify(symbols, expression, modules=modules)
     return function(*(values[str(symbol)] for symbol in symbols))

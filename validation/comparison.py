@@ -48,21 +48,30 @@ class Comparison:
         return float(np.nanmax(medians)) if np.isfinite(medians).any() else np.nan
 
 
-def compare(predicted: PassageTimes, measured: PlateauLengths) -> Comparison:
+def compare(
+    predicted: PassageTimes | Float[np.ndarray, "cells nets"], measured: PlateauLengths
+) -> Comparison:
     """Set a prediction beside the measurement, net by net. Both have shape (cells, nets).
+
+    Arguments:
+
+    - `predicted`: a flow's passage times, or a law's plateau lengths, in units of t.
 
     Raises `InputError` if the shapes differ.
     """
-    if predicted.time.shape != measured.time.shape:
+    if isinstance(predicted, PassageTimes):
+        time, known = predicted.time, predicted.reached
+    else:
+        time, known = predicted, np.isfinite(predicted)
+    if time.shape != measured.time.shape:
         raise InputError(
-            f"predicted has shape {predicted.time.shape} and measured {measured.time.shape}: "
+            f"predicted has shape {time.shape} and measured {measured.time.shape}: "
             "predict for exactly the nets measured"
         )
-    both = predicted.reached & measured.reached
+    both = known & measured.reached
     censored = np.isinf(measured.bounded)
-    early = predicted.reached & censored & (predicted.time < measured.time)
     return Comparison(
-        error=np.where(both, predicted.time / np.where(both, measured.time, 1) - 1, np.nan),
+        error=np.where(both, time / np.where(both, measured.time, 1) - 1, np.nan),
         censored=int(censored.sum()),
-        contradicted=int(early.sum()),
+        contradicted=int((known & censored & (time < measured.time)).sum()),
     )

@@ -20,8 +20,8 @@ class PlateauLengths:
       became infinite or NaN).
     """
 
-    time: Float[np.ndarray, "..."]
-    status: Int[np.ndarray, "..."]
+    time: Float[np.ndarray, ...]
+    status: Int[np.ndarray, ...]
 
     @property
     def reached(self) -> np.ndarray:
@@ -29,7 +29,7 @@ class PlateauLengths:
         return self.status == PassageStatus.REACHED
 
     @property
-    def bounded(self) -> Float[np.ndarray, "..."]:
+    def bounded(self) -> Float[np.ndarray, ...]:
         """Times for rank statistics: a censored one is longer than any, a failed one NaN."""
         return np.where(self.status == PassageStatus.CENSORED, np.inf, self.time)
 

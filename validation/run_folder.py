@@ -15,7 +15,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import tempfile
 import threading
 import tomllib
 from collections.abc import Mapping
@@ -26,6 +25,7 @@ import numpy as np
 import tomli_w
 
 from dynamics import InputError
+from dynamics.files import atomic
 
 
 class RunFolder:
@@ -117,11 +117,8 @@ class RunFolder:
 
     def add(self, cell: str, result: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         """Record a finished cell. Safe to call from several threads."""
-        with tempfile.NamedTemporaryFile(
-            dir=self.path / "arrays", suffix=".partial", delete=False
-        ) as file:
+        with atomic(self._array(cell)) as file:
             np.savez_compressed(file, **arrays)  # pyright: ignore[reportArgumentType]
-        os.replace(file.name, self._array(cell))
         record = {"cell": cell, **result}
         with self._lock, open(self.path / "results.jsonl", "a") as lines:
             lines.write(json.dumps(record) + "\n")
@@ -141,8 +138,5 @@ class RunFolder:
 
 def write(path: Path, text: str) -> None:
     """Write a file that is never seen half-written."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".partial", delete=False) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
+    with atomic(path) as file:
+        file.write(text.encode())

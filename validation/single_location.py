@@ -175,7 +175,7 @@ class StudyResults:
     """A finished study: measurements and predictions, all of shape (cells, nets).
 
     - `settings`: each net's T, d, B, and its own M, w0, r0.
-    - `predicted`: passage times by predictor, and the law.
+    - `predicted`: plateau lengths by predictor, in units of t; NaN where it has none.
     - `compared`: each predictor's errors, by the same names.
     """
 
@@ -184,16 +184,16 @@ class StudyResults:
     settings: dict[str, np.ndarray]
     measured: PlateauLengths
     law: Law
-    law_times: np.ndarray
-    predicted: dict[str, PassageTimes]
+    predicted: dict[str, np.ndarray]
     compared: dict[str, Comparison]
 
 
 # What each prediction is, in the order of the report.
 PREDICTORS = {
-    "flow": "gradient flow from each net's own M, w0 and r0",
+    "law": "the closed form, from each net's own M and w0",
+    "flow": "the ODE, gradient flow from each net's own M, w0 and r0",
     "descent": "the same, with the error of a finite step to first order in lr",
-    "shared": "the flow with one shared score, which the paper prints",
+    "shared": "the flow with one shared score, which the paper prints, from the same",
 }
 
 
@@ -229,7 +229,9 @@ def results(folder: RunFolder) -> StudyResults:
     zero = study.weight_scale == 0
     relaxed = relaxed_initialisation()
     lawful = single_location() if zero else relaxed
-    predicted = {
+    law = lawful.laws[0]
+    predicted: dict[str, np.ndarray | PassageTimes] = {
+        "law": lawful.law_times(law, at, study.ratio),
         "flow": _passages(relaxed, at, study),
         "descent": _passages(with_step_size(relaxed), {**at, "lr": study.lr}, study),
     }
@@ -240,10 +242,14 @@ def results(folder: RunFolder) -> StudyResults:
         cells=tuple(tasks),
         settings=at,
         measured=measured,
-        law=lawful.laws[0],
-        law_times=lawful.law_times(lawful.laws[0], at, study.ratio),
-        predicted=predicted,
-        compared={name: compare(passages, measured) for name, passages in predicted.items()},
+        law=law,
+        predicted={
+            name: np.where(times.reached, times.time, np.nan)
+            if isinstance(times, PassageTimes)
+            else times
+            for name, times in predicted.items()
+        },
+        compared={name: compare(times, measured) for name, times in predicted.items()},
     )
 
 

@@ -14,19 +14,7 @@ from surrogate_models import relaxed_initialisation
 
 from .run_folder import RunFolder
 from .single_location import StudyResults
-
-# Okabe and Ito's palette, which colour-blind readers can tell apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-MARKERS = ("o", "s", "^", "D", "v", "P")
-STYLE = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "legend.frameon": False,
-    "svg.hashsalt": "onset",
-}
+from .style import COLOURS, MARKERS, STYLE, save
 
 
 def draw_parity(outcome: StudyResults, path: Path) -> None:
@@ -46,7 +34,7 @@ def draw_parity(outcome: StudyResults, path: Path) -> None:
             }
             measured = outcome.measured.time[chosen] / lr
             for name, alpha in shown.items():
-                predicted = outcome.predicted[name].time[chosen] / lr
+                predicted = outcome.predicted[name][chosen] / lr
                 # Where B = 1 the two scores hardly differ: the second would only hide the first.
                 if name == "shared" and B == 1:
                     continue
@@ -61,7 +49,7 @@ def draw_parity(outcome: StudyResults, path: Path) -> None:
         top.legend()
         bottom.axhline(0, color="0.3", linewidth=0.8, zorder=0)
         bottom.set(xlabel="measured plateau (steps)", ylabel="error (%)")
-        _save(figure, path)
+        save(figure, path)
 
 
 def draw_curves(outcome: StudyResults, folder: RunFolder, path: Path) -> None:
@@ -80,10 +68,9 @@ def draw_curves(outcome: StudyResults, folder: RunFolder, path: Path) -> None:
             at = model.settings({name: values[row] for name, values in outcome.settings.items()})
             theory = solve(model.flow, times=arrays["steps"] * study.lr, at=at)["loss"]
             for curve, line in zip(arrays["losses"], np.asarray(theory), strict=True):
-                axes.plot(arrays["steps"], curve / curve[0], color=colour, alpha=0.35, linewidth=1.6)
-                axes.plot(
-                    arrays["steps"], line / line[0], color=colour, linestyle="--", linewidth=0.9
-                )
+                net = {"color": colour, "alpha": 0.35, "linewidth": 1.6}
+                axes.plot(arrays["steps"], curve / curve[0], **net)
+                axes.plot(arrays["steps"], line / line[0], "--", color=colour, linewidth=0.9)
         axes.axhline(study.ratio, color="0.4", linewidth=0.8, linestyle=":")
         axes.set(
             xlabel="steps",
@@ -101,9 +88,4 @@ def draw_curves(outcome: StudyResults, folder: RunFolder, path: Path) -> None:
             Line2D([], [], color="0.3", linestyle="--", linewidth=0.9),
         ]
         axes.legend(handles, [*labels, "trained nets", "theory, net by net"])
-        _save(figure, path)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    figure.savefig(path.with_suffix(".png"), dpi=200, metadata={"Software": None})
-    figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})
+        save(figure, path)

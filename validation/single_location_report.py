@@ -41,10 +41,9 @@ def summarise(outcome: StudyResults) -> dict[str, Any]:
         cells.append(
             {
                 **{name: int(outcome.settings[name][index, 0]) for name in ("T", "d", "B")},
-                "law": _number(np.median(outcome.law_times[index]) / lr),
-                **{
-                    name: _number(np.median(passages.time[index]) / lr)
-                    for name, passages in outcome.predicted.items()
+                "predicted": {
+                    name: _number(np.median(times[index]) / lr)
+                    for name, times in outcome.predicted.items()
                 },
                 "measured": _number(median),
                 "interval": [_number(low), _number(high)],
@@ -99,8 +98,8 @@ def _table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     coverage = summary["cells"][0]["coverage"]
     interval = "interval" if coverage is None else f"{coverage:.4g} interval"
     names = list(summary["predictors"])
-    header = ["T", "d", "B", "law", "ODE", "measured", interval]
-    header += ["ODE error", *(f"{name} error" for name in names if name != "flow")]
+    header = ["T", "d", "B", "law", "flow", "measured", interval]
+    header += [f"{name} error" for name in names]
     rows = []
     for cell in summary["cells"]:
         low, high = (_steps(value) for value in cell["interval"])
@@ -108,7 +107,8 @@ def _table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         rows.append(
             [
                 *(str(cell[name]) for name in ("T", "d", "B")),
-                *(_steps(cell[name]) for name in ("law", "flow", "measured")),
+                *(_steps(cell["predicted"][name]) for name in ("law", "flow")),
+                _steps(cell["measured"]),
                 f"{low} … {high}",
                 *("–" if error is None else f"{error:+.2%}" for error in errors),
             ]
@@ -142,10 +142,10 @@ def _markdown(summary: dict[str, Any]) -> str:
 
 {_title(summary).capitalize()}.
 
-Law: {summary["law"]["name"]}, t = `{summary["law"]["time"]}`, steps = t/lr. Law and ODE start
-from each net's own ‖W*‖ and initial weights; shown are medians over nets. The interval is that
-of the measured median, between two order statistics, with its exact coverage. Errors are
-medians over nets of predicted/measured − 1.
+Law: {summary["law"]["name"]}, t = `{summary["law"]["time"]}`, steps = t/lr. Law and flow, the
+ODE, start from each net's own ‖W*‖ and initial weights; shown are medians over nets. The
+interval is that of the measured median, between two order statistics, with its exact coverage.
+Errors are medians over nets of predicted/measured − 1.
 
 {errors}
 
@@ -162,7 +162,7 @@ medians over nets of predicted/measured − 1.
 
 
 def _steps(value: float | None) -> str:
-    return "censored" if value is None else f"{value:,.1f}"
+    return "unknown" if value is None else f"{value:,.1f}"
 
 
 def _percent(value: float | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -92,7 +92,7 @@ def train(
     return np.concatenate(losses, axis=1)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _compiled(task: SingleLocationTask, descent: Descent):
     """A chunk of training for all seeds: one scan, vmapped."""
 

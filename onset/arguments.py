@@ -1,0 +1,138 @@
+"""Flags from dataclasses, errors as one sentence, and JAX set up for a command."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+import platformdirs
+import tyro
+
+import dynamics
+from dynamics import InputError
+from surrogate_models import MODELS, SurrogateModel, model
+
+Config = TypeVar("Config")
+
+
+def parse(
+    config: type[Config], arguments: Sequence[str], *, prog: str, default: Config | None = None
+) -> Config:
+    """The config dataclass that the arguments spell; raises `InputError` if they do not."""
+    errors = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(errors):
+            return tyro.cli(
+                config,
+                args=list(arguments),
+                prog=prog,
+                default=tyro.MISSING_NONPROP if default is None else default,
+                config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise InputError(f"{_sentence(errors.getvalue())} (see {prog} --help)") from None
+
+
+def _sentence(box: str) -> str:
+    """The first paragraph of tyro's framed error message, on one line.
+
+    tyro prints and exits; what it says is kept, only its frame is taken off.
+    """
+    lines = [line.strip(" │") for line in box.splitlines() if line.startswith("│")]
+    end = next((i for i, line in enumerate(lines) if set(line) <= {"─"}), len(lines))
+    text = re.sub(r"\s+", " ", " ".join(lines[:end]) or box).strip(" .")
+    return text.removeprefix("Error parsing study: ").removeprefix("Error parsing ")
+
+
+def choose(arguments: Sequence[str], usage: str, known: Sequence[str], what: str) -> str | None:
+    """The first argument, one of `known`; None after printing `usage` when help was asked for."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(usage)
+        return None
+    if arguments[0] not in known:
+        raise InputError(f"{what} {arguments[0]!r} is unknown: use one of {', '.join(known)}")
+    return arguments[0]
+
+
+def choose_model(arguments: Sequence[str], usage: str) -> SurrogateModel | None:
+    """The model that the first argument names; None after printing `usage` and the models."""
+    name = choose(arguments, usage, list(MODELS), "model")
+    if name is None:
+        print("\nmodels:")
+        for each in MODELS:
+            print(f"  {each:26}{model(each).title}")
+        return None
+    return model(name)
+
+
+def model_flags(chosen: SurrogateModel, options: type, value: type) -> type:
+    """A dataclass of one flag per parameter of the model, and `options`, whose flags follow."""
+    required, optional = [], []
+    for parameter in chosen.parameters:
+        name, default = parameter.name, parameter.default
+        if default is None:
+            flag = tyro.conf.arg(name=name, help=parameter.meaning)
+            required.append((name, Annotated[value, flag]))
+        else:
+            hint = f"(default: {default})"
+            flag = tyro.conf.arg(name=name, help=parameter.meaning, help_behavior_hint=hint)
+            optional.append((name, Annotated[value | None, flag], None))
+    fields = [*required, *optional, ("options", options, options())]
+    return dataclasses.make_dataclass(
+        options.__name__, fields, frozen=True, namespace={"__doc__": options.__doc__}
+    )
+
+
+def parameter_values(chosen: SurrogateModel, config: Any) -> dict[str, Any]:
+    """What the flags say of the model's parameters; those left to their default are None."""
+    return {p.name: getattr(config, p.name) for p in chosen.parameters}
+
+
+def axis(name: str, text: str) -> np.ndarray:
+    """Values spelled as a number, a comma-separated list, or low:high:count, evenly in log."""
+    try:
+        if ":" not in text:
+            return np.array([float(part) for part in text.split(",")])
+        low, high, count = text.split(":")
+        values = np.geomspace(float(low), float(high), int(count))
+        if not (float(low) > 0 and float(high) > 0 and int(count) > 0):
+            raise ValueError
+        return values
+    except ValueError:
+        raise InputError(
+            f"{name} is {text!r}: give a number, a list like 16,64,256, "
+            "or positive low:high:count like 16:4096:100, spaced evenly in the logarithm"
+        ) from None
+
+
+def check_positive(name: str, value: float | None) -> None:
+    """Raise `InputError` unless the value is absent or a positive finite number."""
+    if value is not None and not (np.isfinite(value) and value > 0):
+        raise InputError(f"{name} is {value}: give a positive number")
+
+
+def set_up_jax() -> None:
+    """float64, and compiled functions kept on disk for the next command.
+
+    They lie in ONSET_CACHE_DIR, by default the user's cache folder.
+    """
+    import jax
+
+    dynamics.enable_x64()
+    folder = os.environ.get("ONSET_CACHE_DIR") or platformdirs.user_cache_dir("onset")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return  # a read-only home costs the next command some seconds, and nothing else
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -1,0 +1,117 @@
+"""`onset predict MODEL`: one setting's plateau length, the law first and then the flow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dynamics import PassageStatus, Settings, Threshold
+from surrogate_models import SurrogateModel, model, predict
+
+from .arguments import (
+    check_positive,
+    choose_model,
+    model_flags,
+    parameter_values,
+    parse,
+    set_up_jax,
+)
+
+USAGE = """\
+usage: onset predict MODEL --PARAMETER VALUE … [--ratio 0.2] [--lr LR] [--json]
+
+When the model's loss first falls to a fraction of its start: the closed-form law at once,
+then the model's flow. `onset predict MODEL --help` lists the parameters."""
+
+
+@dataclass(frozen=True)
+class Predict:
+    """When the model's loss first falls to a fraction of its start, in units of t = lr × steps."""
+
+    ratio: float = 0.2
+    """The plateau ends at this fraction of the initial loss."""
+    lr: float | None = None
+    """Learning rate; times are then given in steps too."""
+    horizon: float | None = None
+    """Give up at this time, in units of t; ten thousand timescales of the model by default."""
+    json: bool = False
+    """Print one JSON object."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    chosen = choose_model(arguments, USAGE)
+    if chosen is None:
+        return
+    flags: Any = parse(
+        model_flags(chosen, Predict, float), arguments[1:], prog=f"onset predict {chosen.name}"
+    )
+    config: Predict = flags.options
+    settings = chosen.settings(parameter_values(chosen, flags), integers=True)
+    Threshold.loss_ratio(config.ratio)
+    check_positive("lr", config.lr)
+    check_positive("horizon", config.horizon)
+
+    models = [chosen, *map(model, chosen.beside)]
+    say = (lambda *_, **__: None) if config.json else print
+    values = ", ".join(f"{name} = {value:g}" for name, value in settings.items())
+    say(f"{values}; the plateau ends at {config.ratio:g} of the initial loss")
+    say(_line("", "time", "" if config.lr is None else f"steps at lr {config.lr:g}"))
+    answers = {}
+    for each in models:
+        answers[each.name] = {"laws": _laws(each, settings, config, say)}
+    set_up_jax()
+    for each in models:
+        answers[each.name]["flow"] = _flow(each, settings, config, answers[each.name], say)
+    if config.json:
+        at = {name: float(value) for name, value in settings.items()}
+        print(json.dumps({"settings": at, "ratio": config.ratio, "lr": config.lr, **answers}))
+
+
+def _laws(each: SurrogateModel, settings: Settings, config: Predict, say: Any) -> dict[str, Any]:
+    laws = {}
+    for law in each.laws:
+        time = float(each.law_times(law, settings, config.ratio))
+        validity = each.law_validity(law, settings)
+        say(_line(f"{each.name}: {law.name}", f"{time:,.2f}", _steps(time, config.lr)))
+        say(f"    t = {law.time}")
+        if validity is None:
+            say("    outside its stated range; the widest is " + str(law.validity[-1]), flush=True)
+        else:
+            say(f"    stated for {validity} ({law.measured})", flush=True)
+        laws[law.name] = {
+            **_answer(time, config.lr),
+            "expression": str(law.time),
+            "validity": validity and str(validity),
+            "measured": law.measured,
+        }
+    return laws
+
+
+def _flow(
+    each: SurrogateModel, settings: Settings, config: Predict, answer: dict[str, Any], say: Any
+) -> dict[str, Any]:
+    passages = predict(each, settings, rho=config.ratio, horizon=config.horizon).passages
+    time, status = float(passages.time), PassageStatus(int(passages.status))
+    if status is not PassageStatus.REACHED:
+        reason = "longer than" if status is PassageStatus.CENSORED else "unknown: the solver failed"
+        say(_line(f"{each.name}: flow", f"{reason} {time:,.6g}"))
+        return {"status": status.name.lower(), "time": None, "horizon": config.horizon}
+    say(_line(f"{each.name}: flow", f"{time:,.2f}", _steps(time, config.lr)))
+    for name, law in answer["laws"].items():
+        law["error"] = law["time"] / time - 1
+        say(f"    {name} − flow: {law['time'] - time:+,.2f} ({law['error']:+.2%})")
+    return {"status": "reached", **_answer(time, config.lr)}
+
+
+def _line(label: str, time: str, steps: str = "") -> str:
+    return f"{label:42}{time:>16}{steps:>20}".rstrip()
+
+
+def _steps(time: float, lr: float | None) -> str:
+    return "" if lr is None else f"{time / lr:,.1f}"
+
+
+def _answer(time: float, lr: float | None) -> dict[str, float]:
+    return {"time": time} if lr is None else {"time": time, "steps": time / lr}
