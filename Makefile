@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check
 
-.PHONY: demo test long lint clean
+.PHONY: demo test long lint benchmark clean
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/onset validate single-location --preset demo
@@ -19,6 +19,9 @@ lint: $(VENV)/.test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/pyright
+
+benchmark: $(VENV)/.demo
+	$(VENV)/bin/python benchmarks/sweep.py
 
 $(VENV)/.demo: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

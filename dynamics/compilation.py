@@ -77,11 +77,6 @@ class CompiledSystem:
         return jacobian
 
     @cached_property
-    def clock(self) -> Scalar:
-        """The Sundman factor, one array."""
-        return self._scalar(self.system.clock)
-
-    @cached_property
     def initial(self) -> Vector:
         """The initial state, a tuple of n arrays, from the parameters alone."""
         start = symbolic_function(self.system.initial, self.system.parameters)

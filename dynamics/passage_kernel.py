@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import optimistix
 from jaxtyping import Array, Float, Int
 
-from .compilation import compile_system
+from .compilation import compile_system, symbolic_function
 from .system import System
 
 
@@ -52,11 +52,17 @@ def passage_kernel(
     compiled = compile_system(system)
     observed = compiled.observable(observable)
 
-    def rates(s, y, parameters):
+    # One function for all rates, so that they share what clock and velocity have in common.
+    per_clock = symbolic_function(
+        [*(rate / system.clock for rate in system.rhs), 1 / system.clock],
+        system.state + system.parameters,
+    )
+
+    def rates(s, y, args):
+        parameters, timescale = args
         *state, _ = y
-        dt = compiled.timescale(parameters) / compiled.clock(state, parameters)
-        velocity = compiled.rhs(state, parameters)
-        return *(dt * v for v in velocity), 1 / compiled.clock(state, parameters)
+        *velocity, dtau = per_clock(*state, *parameters)
+        return *(timescale * rate for rate in velocity), dtau
 
     def passage(parameters, value, horizon, rtol, atol) -> Passage:
         start = compiled.initial(parameters)
@@ -70,7 +76,7 @@ def passage_kernel(
         def remaining(t, y, args, **kwargs):
             """How far the level and the horizon still are, as fractions: 1 at the start."""
             *state, tau = y
-            to_level = (observed(state, args) - level) / distance
+            to_level = (observed(state, parameters) - level) / distance
             return jnp.minimum(to_level, 1 - tau * timescale / horizon)
 
         solution = diffrax.diffeqsolve(
@@ -80,7 +86,7 @@ def passage_kernel(
             t1=_END,
             dt0=None,
             y0=(*start, jnp.zeros_like(timescale)),
-            args=parameters,
+            args=(parameters, timescale),
             event=diffrax.Event(
                 remaining, optimistix.Bisection(rtol=1e-9, atol=1e-10, flip=True), direction=False
             ),

@@ -102,12 +102,12 @@ def axis(name: str, text: str) -> np.ndarray:
     try:
         if ":" not in text:
             return np.array([float(part) for part in text.split(",")])
-        low, high, count = text.split(":")
-        values = np.geomspace(float(low), float(high), int(count))
-        if not (float(low) > 0 and float(high) > 0 and int(count) > 0):
+        spelled = text.split(":")
+        low, high, count = float(spelled[0]), float(spelled[1]), int(spelled[2])
+        if len(spelled) > 3 or not (low > 0 and high > 0 and count > 0):
             raise ValueError
-        return values
-    except ValueError:
+        return np.geomspace(low, high, count)
+    except (ValueError, IndexError):
         raise InputError(
             f"{name} is {text!r}: give a number, a list like 16,64,256, "
             "or positive low:high:count like 16:4096:100, spaced evenly in the logarithm"

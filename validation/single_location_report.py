@@ -55,7 +55,7 @@ def summarise(outcome: StudyResults) -> dict[str, Any]:
             }
         )
     return {
-        "study": dataclasses.asdict(outcome.study),
+        "study": json.loads(json.dumps(dataclasses.asdict(outcome.study))),
         "law": {"name": outcome.law.name, "time": str(outcome.law.time)},
         "nets": int(outcome.measured.time.size),
         "censored": int(np.isinf(outcome.measured.bounded).sum()),
