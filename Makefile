@@ -9,7 +9,7 @@ demo: $(VENV)/.demo
 	$(VENV)/bin/onset validate single-location --preset demo
 
 test: $(VENV)/.test
-	$(VENV)/bin/pytest -m "not long"
+	$(VENV)/bin/pytest -m "not long" --numprocesses auto --dist loadfile
 
 # Validations of minutes, which CI leaves out.
 long: $(VENV)/.test

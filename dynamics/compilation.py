@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +29,7 @@ def symbolic_function(expressions: Sequence[sp.Expr], arguments: Sequence[sp.Sym
     function = sp.lambdify(list(arguments), list(expressions), modules="jax", cse=True)
 
     def evaluate(*values):
+        values = tuple(map(jnp.asarray, values))  # Python's own numbers raise where JAX's say inf
         shape = jnp.broadcast_shapes(*map(jnp.shape, values))
         dtype = jnp.result_type(float, *values)
         return tuple(jnp.broadcast_to(jnp.asarray(v, dtype), shape) for v in function(*values))
@@ -46,6 +48,37 @@ def symbolic_function(expressions: Sequence[sp.Expr], arguments: Sequence[sp.Sym
         return guarded(*primals), tuple(tangent)
 
     return guarded
+
+
+def hoisted_function(
+    expressions: Sequence[sp.Expr],
+    variables: Sequence[sp.Symbol],
+    parameters: Sequence[sp.Symbol],
+) -> tuple[Vector, Vector]:
+    """`symbolic_function` in two parts, so that a loop need not repeat what never changes.
+
+    Returns `constants`, a function of the parameters' values, and `function`, to be called as
+    `function(*variables, *constants(*parameters))`. XLA does not split them by itself: without
+    this a sweep takes a quarter longer.
+    """
+    hoisted: dict[sp.Expr, sp.Symbol] = {}
+
+    def walk(expression: Any) -> Any:
+        if isinstance(expression, sp.Expr) and not expression.has(*variables):
+            number = expression.is_Number
+            return expression if number else hoisted.setdefault(expression, sp.Dummy(real=True))
+        if isinstance(expression, sp.Add | sp.Mul):
+            adds = isinstance(expression, sp.Add)
+            fixed, rest = expression.as_independent(*variables, as_Add=adds)
+            terms = rest.args if rest.func is expression.func else (rest,)
+            return expression.func(walk(fixed), *map(walk, terms))
+        if not expression.args:
+            return expression
+        return expression.func(*map(walk, expression.args))
+
+    remaining = [walk(sp.sympify(expression)) for expression in expressions]
+    constants = symbolic_function(tuple(hoisted), parameters)
+    return constants, symbolic_function(remaining, (*variables, *hoisted.values()))
 
 
 @dataclass(frozen=True)

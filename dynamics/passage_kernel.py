@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import optimistix
 from jaxtyping import Array, Float, Int
 
-from .compilation import compile_system, symbolic_function
+from .compilation import compile_system, hoisted_function
 from .system import System
 
 
@@ -53,15 +53,16 @@ def passage_kernel(
     observed = compiled.observable(observable)
 
     # One function for all rates, so that they share what clock and velocity have in common.
-    per_clock = symbolic_function(
+    constants, per_clock = hoisted_function(
         [*(rate / system.clock for rate in system.rhs), 1 / system.clock],
-        system.state + system.parameters,
+        system.state,
+        system.parameters,
     )
 
     def rates(s, y, args):
-        parameters, timescale = args
+        fixed, timescale = args
         *state, _ = y
-        *velocity, dtau = per_clock(*state, *parameters)
+        *velocity, dtau = per_clock(*state, *fixed)
         return *(timescale * rate for rate in velocity), dtau
 
     def passage(parameters, value, horizon, rtol, atol) -> Passage:
@@ -86,7 +87,7 @@ def passage_kernel(
             t1=_END,
             dt0=None,
             y0=(*start, jnp.zeros_like(timescale)),
-            args=(parameters, timescale),
+            args=(constants(*parameters), timescale),
             event=diffrax.Event(
                 remaining, optimistix.Bisection(rtol=1e-9, atol=1e-10, flip=True), direction=False
             ),

@@ -5,6 +5,7 @@ import pytest
 import sympy as sp
 
 from dynamics import GradientFlow, VectorField, compile_system, symbolic_function
+from dynamics.compilation import hoisted_function
 
 x, y = sp.symbols("x y", real=True)
 k = sp.Symbol("k", positive=True)
@@ -63,6 +64,20 @@ def test_common_subexpressions_are_shared():
     jaxpr = jax.make_jaxpr(lambda s: compile_system(flow).rhs(s, ()))((0.0,) * 12)
     written_out = sum(rate.count(sp.exp) for rate in flow.rhs)
     assert str(jaxpr).count(" exp ") <= 3 * len(scores) < written_out / 50
+
+
+def test_what_never_changes_is_hoisted_out_of_the_function():
+    c = sp.Symbol("c", real=True)
+    guarded = sp.Piecewise((x / c, sp.Ne(c, 0) & (x > 0)), (sp.exp(c) * x, True))
+    expressions = (sp.exp(k) * x / (1 + k**2) + k * c, guarded, sp.pi * k, sp.S.One)
+    constants, function = hoisted_function(expressions, (x,), (k, c))
+    whole = symbolic_function(expressions, (x, k, c))
+    for values in ((0.5, 2.0, 3.0), (-0.5, 2.0, 0.0)):
+        split = function(values[0], *constants(*values[1:]))
+        np.testing.assert_allclose(split, whole(*values), rtol=1e-15)
+    fixed = constants(2.0, 3.0)
+    jaxpr = jax.make_jaxpr(lambda at: function(at, *fixed))(0.5)
+    assert str(jaxpr).count(" exp ") == 0
 
 
 def test_parameters_are_arguments():

@@ -16,9 +16,9 @@ from surrogate_models import predict, single_location
 
 
 @pytest.fixture(autouse=True)
-def own_cache(cache, monkeypatch):
-    """Commands enable a compilation cache; here it is the test's own."""
-    monkeypatch.setenv("ONSET_CACHE_DIR", str(cache))
+def own_cache(shared_cache, monkeypatch):
+    """Commands enable a compilation cache; here it is these tests' own."""
+    monkeypatch.setenv("ONSET_CACHE_DIR", str(shared_cache))
 
 
 def answer(capsys, *arguments):
@@ -171,7 +171,7 @@ def test_mistakes_get_one_sentence_and_exit_code_2(capsys, tmp_path, monkeypatch
 
 
 def test_a_damaged_run_folder_stops_the_command_and_is_left_alone(capsys, tmp_path):
-    command = f"validate single-location --T 8 --d 4 --B 1 --seeds 1 --out {tmp_path}".split()
+    command = f"validate single-location --T 8 --d 4 --B 1 2 --seeds 2 --out {tmp_path}".split()
     assert main(command) == 0
     (folder,) = (path for path in tmp_path.iterdir() if path.name.startswith("single-location-"))
     file = folder / "results.jsonl"
@@ -190,9 +190,9 @@ def test_axes_are_spelled_three_ways():
     np.testing.assert_allclose(axis("T", "16:4096:5"), [16, 64, 256, 1024, 4096])
 
 
-def test_the_console_script(tmp_path):
+def test_the_console_script():
     """In a process of its own: exit codes, and a closed pipe is no error."""
-    environment = os.environ | {"ONSET_CACHE_DIR": str(tmp_path)}
+    environment = dict(os.environ)
 
     def onset(*arguments):
         command = [sys.executable, "-m", "onset", *arguments]
