@@ -233,26 +233,22 @@ def passage_time(
     Returns a function from a mapping of every parameter to a scalar, to the time in units of
     t; the time and all its derivatives are NaN unless the level is reached.
     """
-    import diffrax
     import jax.numpy as jnp
 
     from .passage_kernel import passage_kernel
 
     require_x64()
     threshold = _one_threshold(threshold, loss_ratio)
-    adjoints = {
-        "forward": diffrax.ForwardMode,
-        "reverse": diffrax.RecursiveCheckpointAdjoint,
-    }
-    if mode not in adjoints:
-        raise InputError(f"mode is {mode!r}: use one of {', '.join(adjoints)}")
+    if mode not in ("forward", "reverse"):
+        raise InputError(f"mode is {mode!r}: use one of forward, reverse")
+    relative, reverse = threshold.ratio is not None, mode == "reverse"
     kernel = passage_kernel(
         system,
         threshold.observable,
-        relative=threshold.ratio is not None,
-        solver=solver or diffrax.Tsit5(),
-        adjoint=adjoints[mode](),
+        relative=relative,
+        solver=solver,
         max_steps=max_steps,
+        reverse=reverse,
     )
 
     def time(at: Mapping[str, Array]) -> Array:
@@ -296,18 +292,12 @@ def _batched(
     max_steps: int,
 ) -> Callable[..., Any]:
     """The kernel over a batch of lanes, with the time's slopes along the named parameters."""
-    import diffrax
     import jax
 
     from .passage_kernel import passage_kernel
 
     kernel = passage_kernel(
-        system,
-        observable,
-        relative=relative,
-        solver=solver or diffrax.Tsit5(),
-        adjoint=diffrax.ForwardMode(),
-        max_steps=max_steps,
+        system, observable, relative=relative, solver=solver, max_steps=max_steps
     )
     chosen = [system.names.index(name) for name in derivatives]
 

@@ -39,9 +39,9 @@ def passage_kernel(
     observable: str,
     *,
     relative: bool,
-    solver: diffrax.AbstractSolver,
-    adjoint: diffrax.AbstractAdjoint,
+    solver: diffrax.AbstractSolver | None,
     max_steps: int,
+    reverse: bool = False,
 ) -> Callable[..., Passage]:
     """A function `(parameters, value, horizon, rtol, atol) -> Passage` of scalars.
 
@@ -82,7 +82,7 @@ def passage_kernel(
 
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(rates),
-            solver,
+            solver or diffrax.Tsit5(),
             t0=0.0,
             t1=_END,
             dt0=None,
@@ -93,7 +93,7 @@ def passage_kernel(
             ),
             stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
             saveat=diffrax.SaveAt(t1=True),
-            adjoint=adjoint,
+            adjoint=diffrax.RecursiveCheckpointAdjoint() if reverse else diffrax.ForwardMode(),
             max_steps=max_steps,
             throw=False,
         )

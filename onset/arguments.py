@@ -8,6 +8,7 @@ import io
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -16,7 +17,7 @@ import platformdirs
 import tyro
 
 import dynamics
-from dynamics import InputError
+from dynamics import InputError, Threshold
 from surrogate_models import MODELS, SurrogateModel, model
 
 Config = TypeVar("Config")
@@ -63,18 +64,52 @@ def choose(arguments: Sequence[str], usage: str, known: Sequence[str], what: str
     return arguments[0]
 
 
-def choose_model(arguments: Sequence[str], usage: str) -> SurrogateModel | None:
-    """The model that the first argument names; None after printing `usage` and the models."""
+@dataclass(frozen=True)
+class PassageOptions:
+    """What every question about plateau lengths may say, beside the model's parameters."""
+
+    ratio: float = 0.2
+    """The plateau ends at this fraction of the initial loss."""
+    lr: float | None = None
+    """Learning rate; times are then given in steps too."""
+    horizon: float | None = None
+    """Give up at this time, in units of t; ten thousand timescales of the model by default."""
+
+    def check(self) -> None:
+        """Raise `InputError` on a value that makes no sense."""
+        Threshold.loss_ratio(self.ratio)
+        for name in ("lr", "horizon"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise InputError(f"{name} is {value}: give a positive number")
+
+
+Options = TypeVar("Options", bound=PassageOptions)
+
+
+def parse_question(
+    command: str, arguments: Sequence[str], options: type[Options], value: type, *, usage: str
+) -> tuple[SurrogateModel, dict[str, Any], Options] | None:
+    """The model named first, its parameters given as flags of type `value`, and the options.
+
+    Returns None after printing `usage` and the models, when that was asked for.
+    """
     name = choose(arguments, usage, list(MODELS), "model")
     if name is None:
         print("\nmodels:")
         for each in MODELS:
             print(f"  {each:26}{model(each).title}")
         return None
-    return model(name)
+    chosen = model(name)
+    flags: Any = parse(
+        _flags(chosen, options, value), arguments[1:], prog=f"onset {command} {name}"
+    )
+    flags.options.check()
+    given = {parameter.name: getattr(flags, parameter.name) for parameter in chosen.parameters}
+    return chosen, {k: v for k, v in given.items() if v is not None}, flags.options
 
 
-def model_flags(chosen: SurrogateModel, options: type, value: type) -> type:
+def _flags(chosen: SurrogateModel, options: type, value: type) -> type:
     """A dataclass of one flag per parameter of the model, and `options`, whose flags follow."""
     required, optional = [], []
     for parameter in chosen.parameters:
@@ -92,11 +127,6 @@ def model_flags(chosen: SurrogateModel, options: type, value: type) -> type:
     )
 
 
-def parameter_values(chosen: SurrogateModel, config: Any) -> dict[str, Any]:
-    """What the flags say of the model's parameters; those left to their default are None."""
-    return {p.name: getattr(config, p.name) for p in chosen.parameters}
-
-
 def axis(name: str, text: str) -> np.ndarray:
     """Values spelled as a number, a comma-separated list, or low:high:count, evenly in log."""
     try:
@@ -112,12 +142,6 @@ def axis(name: str, text: str) -> np.ndarray:
             f"{name} is {text!r}: give a number, a list like 16,64,256, "
             "or positive low:high:count like 16:4096:100, spaced evenly in the logarithm"
         ) from None
-
-
-def check_positive(name: str, value: float | None) -> None:
-    """Raise `InputError` unless the value is absent or a positive finite number."""
-    if value is not None and not (np.isfinite(value) and value > 0):
-        raise InputError(f"{name} is {value}: give a positive number")
 
 
 def set_up_jax() -> None:

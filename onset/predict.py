@@ -7,17 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dynamics import PassageStatus, Settings, Threshold
+from dynamics import PassageStatus, Settings
 from surrogate_models import SurrogateModel, model, predict
 
-from .arguments import (
-    check_positive,
-    choose_model,
-    model_flags,
-    parameter_values,
-    parse,
-    set_up_jax,
-)
+from .arguments import PassageOptions, parse_question, set_up_jax
 
 USAGE = """\
 usage: onset predict MODEL --PARAMETER VALUE … [--ratio 0.2] [--lr LR] [--json]
@@ -27,32 +20,19 @@ then the model's flow. `onset predict MODEL --help` lists the parameters."""
 
 
 @dataclass(frozen=True)
-class Predict:
+class Predict(PassageOptions):
     """When the model's loss first falls to a fraction of its start, in units of t = lr × steps."""
 
-    ratio: float = 0.2
-    """The plateau ends at this fraction of the initial loss."""
-    lr: float | None = None
-    """Learning rate; times are then given in steps too."""
-    horizon: float | None = None
-    """Give up at this time, in units of t; ten thousand timescales of the model by default."""
     json: bool = False
     """Print one JSON object."""
 
 
 def main(arguments: Sequence[str]) -> None:
-    chosen = choose_model(arguments, USAGE)
-    if chosen is None:
+    question = parse_question("predict", arguments, Predict, float, usage=USAGE)
+    if question is None:
         return
-    flags: Any = parse(
-        model_flags(chosen, Predict, float), arguments[1:], prog=f"onset predict {chosen.name}"
-    )
-    config: Predict = flags.options
-    settings = chosen.settings(parameter_values(chosen, flags), integers=True)
-    Threshold.loss_ratio(config.ratio)
-    check_positive("lr", config.lr)
-    check_positive("horizon", config.horizon)
-
+    chosen, given, config = question
+    settings = chosen.settings(given, integers=True)
     models = [chosen, *map(model, chosen.beside)]
     say = (lambda *_, **__: None) if config.json else print
     values = ", ".join(f"{name} = {value:g}" for name, value in settings.items())

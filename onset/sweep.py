@@ -13,19 +13,11 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from dynamics import InputError, PassageStatus, Settings, Threshold, grid
+from dynamics import InputError, PassageStatus, Settings, grid
 from surrogate_models import SurrogateModel, predict
 from validation import RunFolder
 
-from .arguments import (
-    axis,
-    check_positive,
-    choose_model,
-    model_flags,
-    parameter_values,
-    parse,
-    set_up_jax,
-)
+from .arguments import PassageOptions, axis, parse_question, set_up_jax
 
 USAGE = """\
 usage: onset sweep MODEL --PARAMETER VALUES … [--ratio 0.2] [--lr LR] [--out FOLDER] [--json]
@@ -41,15 +33,9 @@ SHOWN = 24
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(PassageOptions):
     """Plateau lengths over every combination of parameter values, in units of t = lr × steps."""
 
-    ratio: float = 0.2
-    """The plateau ends at this fraction of the initial loss."""
-    lr: float | None = None
-    """Learning rate; times are then given in steps."""
-    horizon: float | None = None
-    """Give up at this time, in units of t; ten thousand timescales of the model by default."""
     out: Path | None = None
     """Folder that the sweep's folder lies in; nothing is written by default."""
     json: bool = False
@@ -68,18 +54,11 @@ class SweepConfig:
 
 
 def main(arguments: Sequence[str]) -> None:
-    chosen = choose_model(arguments, USAGE)
-    if chosen is None:
+    question = parse_question("sweep", arguments, Sweep, str, usage=USAGE)
+    if question is None:
         return
-    flags: Any = parse(
-        model_flags(chosen, Sweep, str), arguments[1:], prog=f"onset sweep {chosen.name}"
-    )
-    options: Sweep = flags.options
-    Threshold.loss_ratio(options.ratio)
-    check_positive("lr", options.lr)
-    check_positive("horizon", options.horizon)
-    spelled = {k: v for k, v in parameter_values(chosen, flags).items() if v is not None}
-    axes = {name: axis(name, text) for name, text in spelled.items()}
+    chosen, given, options = question
+    axes = {name: axis(name, text) for name, text in given.items()}
     if (lanes := np.prod([float(len(values)) for values in axes.values()])) > 1e8:
         raise InputError(f"the grid holds {lanes:.3g} settings: give 100 million at most")
     settings = chosen.settings(grid(**axes))
