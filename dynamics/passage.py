@@ -121,7 +121,7 @@ def first_passage(
     solver: diffrax.AbstractSolver | None = None,
     rtol: float = 1e-8,
     atol: float = 1e-10,
-    max_steps: int = 16384,
+    max_steps: int = 65536,
     chunk: int = 1024,
     progress: bool = False,
 ) -> PassageTimes:

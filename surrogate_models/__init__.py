@@ -1,5 +1,7 @@
 """Reduced models of training, one file each: assumptions, loss, flow, closed-form laws."""
 
+from .attention_chain import attention_chain
+from .cross_sample_repetition import cross_sample_repetition
 from .model import RHO, Law, Parameter, SurrogateModel, Validity
 from .prediction import Prediction, predict
 from .registry import MODELS, model
@@ -15,6 +17,8 @@ __all__ = [
     "Prediction",
     "SurrogateModel",
     "Validity",
+    "attention_chain",
+    "cross_sample_repetition",
     "mills_ratio",
     "model",
     "predict",

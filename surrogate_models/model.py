@@ -113,6 +113,7 @@ class SurrogateModel:
       written in the source's form: `prove` checks that it is the reduction's.
     - `laws`: closed-form plateau lengths, the recommended one first.
     - `beside`: names of models whose prediction belongs beside this one's.
+    - `plateau_of`: the observable whose fall ends the plateau.
     """
 
     name: str
@@ -125,6 +126,7 @@ class SurrogateModel:
     flow: GradientFlow
     laws: tuple[Law, ...]
     beside: tuple[str, ...] = ()
+    plateau_of: str = "loss"
 
     def prove(self) -> None:
         """Raise unless the embedding is invariant and the stated flow is the reduced one."""

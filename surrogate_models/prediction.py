@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from dynamics import PassageTimes, Settings, first_passage
+from dynamics import PassageTimes, Settings, Threshold, first_passage
 
 from .model import SurrogateModel
 
@@ -44,6 +44,7 @@ def predict(
     Raises `InputError` as `SurrogateModel.settings` and `first_passage` do.
     """
     settings = model.settings(at)
-    passages = first_passage(model.flow, loss_ratio=rho, at=settings, **options)
+    threshold = replace(Threshold.loss_ratio(rho), observable=model.plateau_of)
+    passages = first_passage(model.flow, threshold, at=settings, **options)
     laws = {law.name: model.law_times(law, settings, rho) for law in model.laws}
     return Prediction(model, rho, settings, laws, passages)

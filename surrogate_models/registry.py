@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from dynamics import InputError
 
+from .attention_chain import attention_chain
+from .cross_sample_repetition import cross_sample_repetition
 from .model import SurrogateModel
 from .relaxed_initialisation import relaxed_initialisation
 from .single_location import single_location, single_location_shared
@@ -14,6 +16,8 @@ MODELS: dict[str, Callable[[], SurrogateModel]] = {
     "single-location": single_location,
     "single-location-shared": single_location_shared,
     "relaxed-initialisation": relaxed_initialisation,
+    "cross-sample-repetition": cross_sample_repetition,
+    "attention-chain": attention_chain,
 }
 
 

@@ -7,10 +7,12 @@ import pytest
 import sympy as sp
 from scipy.integrate import solve_ivp
 
-from dynamics import InputError, first_passage, is_zero, solve
+from dynamics import InputError, first_passage, grid, is_zero, reduce, solve
 from surrogate_models import (
     MODELS,
     RHO,
+    attention_chain,
+    cross_sample_repetition,
     mills_ratio,
     model,
     predict,
@@ -121,6 +123,88 @@ def test_reduced_trajectories_are_those_of_all_parameters(seed, shared):
         np.testing.assert_allclose(reduced["r"], np.sqrt((rest**2).sum((0, 1))), atol=1e-7)
 
 
+def test_cross_sample_trajectories_are_those_of_all_parameters():
+    """Fresh and repeated tokens: W and all scores by scipy, beside the three coordinates."""
+    random = np.random.default_rng(5)
+    length, dimension, p = 13, 6, 0.3
+    target = random.normal(size=(dimension, dimension))
+    target /= np.linalg.norm(target, axis=0)
+    moments = np.full(dimension, (1 - p) / dimension)
+    moments[0] += p
+
+    def loss(theta):
+        W, a = theta[: dimension**2].reshape(dimension, dimension), theta[dimension**2 :]
+        attention = jax.nn.softmax(a)
+        noise = jnp.sum(attention[:-1] ** 2) * jnp.sum(W**2) / dimension
+        columns = jnp.sum((attention[-1] * W - target) ** 2, axis=0)
+        return (noise + jnp.sum(moments * columns)) / 2
+
+    gradient = jax.jit(jax.grad(loss))
+    surrogate = cross_sample_repetition()
+    at = surrogate.settings({"T": length, "d": dimension, "p": p})
+    times = np.linspace(0, 1.2, 13) * predict(surrogate, at).passages.time
+    full = solve_ivp(
+        lambda t, theta: -np.asarray(gradient(theta)),
+        (0, times[-1]),
+        np.zeros(dimension**2 + length),
+        method="DOP853",
+        t_eval=times,
+        rtol=1e-11,
+        atol=1e-12,
+    ).y
+    overlaps = np.einsum("ijt,ij->jt", full[: dimension**2].reshape(6, 6, -1), target)
+    reduced = solve(surrogate.flow, times=times, at=at, rtol=1e-11, atol=1e-12)
+    fresh = overlaps[1:].sum(0) / np.sqrt(dimension - 1)
+    for name, exact in (
+        ("w_rep", overlaps[0]),
+        ("w", fresh),
+        ("Delta_a", full[-1] - full[dimension**2]),
+    ):
+        np.testing.assert_allclose(reduced[name], exact, rtol=1e-7, atol=1e-7)
+
+
+def test_without_repeated_tokens_cross_sample_is_single_location():
+    """At p = 0 the columns of W* merge into one direction, and losses agree."""
+    at = {"T": [32, 300], "d": [16, 50]}
+    np.testing.assert_allclose(
+        predict(cross_sample_repetition(), {**at, "p": 0}).passages.time,
+        predict(single_location(), at).passages.time,
+        rtol=3e-8,
+    )
+
+
+def test_a_chain_is_k_scores_that_move_alike():
+    """Three scores of their own, integrated by scipy, and a proof for explicit scores."""
+    N, d, w = (
+        sp.Symbol("N", positive=True),
+        sp.Symbol("d", positive=True),
+        sp.Symbol("w", real=True),
+    )
+    scores = sp.symbols("a1:4", real=True)
+    product = sp.prod([1 / (1 + (N - 1) * sp.exp(-a)) for a in scores])
+    loss = (sp.sqrt(d) - w * product) ** 2 / (2 * d)
+    a = sp.Symbol("a", real=True)
+    explicit = reduce(
+        loss, {w: w, **dict.fromkeys(scores, a)}, coordinates=(w, a), parameters=(N, d)
+    )
+    at = {"N": 20.0, "d": 9.0}
+    lumped = predict(attention_chain(), {**at, "k": 3}).passages.time
+    np.testing.assert_allclose(
+        first_passage(explicit, loss_ratio=0.2, at=at).time, lumped, rtol=1e-7
+    )
+    rates = sp.lambdify([w, *scores], [-sp.diff(loss, s).subs(at) for s in (w, *scores)], "math")
+    value = sp.lambdify([w, *scores], loss.subs(at), "math")
+
+    def event(t, z):
+        return value(*z) - 0.2 * value(0, 0, 0, 0)
+
+    event.terminal = True
+    full = solve_ivp(
+        lambda t, z: rates(*z), (0, 1e6), [0.0] * 4, "LSODA", rtol=1e-10, atol=1e-12, events=event
+    )
+    np.testing.assert_allclose(full.t_events[0][0], lumped, rtol=1e-6)
+
+
 def test_passages_agree_with_scipy_over_random_settings():
     """60 settings, T ≤ 1e5, d ≤ 1e4, against LSODA at rtol 1e-10."""
     random = np.random.default_rng(0)
@@ -198,15 +282,27 @@ def test_leading_terms_are_the_integrals_they_claim_to_be():
         assert sp.simplify(law.subs(T, 0) - d * sp.log(1 / RHO) / 2) == 0
 
 
+LENGTHS, DIMENSIONS = 2.0 ** np.arange(5, 19), 4.0 ** np.arange(2, 8)
+LAYER = {"T": LENGTHS, "d": DIMENSIONS, "B": 2.0 ** np.arange(7)}
+LAW_GRIDS = {
+    "single-location": LAYER,
+    "single-location-shared": LAYER,
+    "relaxed-initialisation": LAYER | {"w0": np.linspace(-1, 3, 9)},
+    "cross-sample-repetition": {
+        "T": LENGTHS,
+        "d": DIMENSIONS,
+        "p": [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5],
+    },
+    "attention-chain": {"N": LENGTHS[:10], "d": DIMENSIONS, "k": [1, 2, 3, 4]},
+}
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_laws_keep_to_their_stated_error(name):
     """Every law, over a grid that fills each range it states, and both ends nearly attained."""
-    surrogate = model(name)
-    axes = {"T": 2.0 ** np.arange(5, 19), "d": 4.0 ** np.arange(2, 8), "B": 2.0 ** np.arange(7)}
-    if "w0" in surrogate.flow.names:
-        axes["w0"] = np.linspace(-1, 3, 9)
-    lanes = {k: v.ravel() for k, v in zip(axes, np.meshgrid(*axes.values()), strict=True)}
-    kept = lanes["B"] < lanes["T"]
+    surrogate, axes = model(name), LAW_GRIDS[name]
+    lanes = {key: values.ravel() for key, values in grid(**axes).items()}
+    kept = lanes["B"] < lanes["T"] if "B" in lanes else np.full(lanes["d"].shape, True)
     prediction = predict(surrogate, {k: v[kept] for k, v in lanes.items()})
     assert prediction.passages.reached.all()
     for law in surrogate.laws:

@@ -1,0 +1,73 @@
+"""k sparse attention patterns in series, which must all be right at once.
+
+The simplest account of circuits that need several attention hops, such as an induction head
+(k = 2): each hop attends to one of N places through a score of its own, and the answer passes
+through all of them. There is no noise from the other places.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from dynamics import GradientFlow, Reduction
+
+from .expected_loss import DIMENSION, d, w
+from .model import RHO, Law, Parameter, SurrogateModel, Validity
+
+N, k = sp.symbols("N k", positive=True)
+a = sp.Symbol("a", real=True)
+weight, score = sp.symbols("W a_hop", real=True)
+
+
+def _loss(answer: sp.Expr, hop_score: sp.Expr) -> sp.Expr:
+    attention = 1 / (1 + (N - 1) * sp.exp(-hop_score))
+    return (sp.sqrt(d) - answer * attention**k) ** 2 / (2 * d)
+
+
+def attention_chain() -> SurrogateModel:
+    """k hops over N places each, from W = 0 and uniform attention."""
+    reduction = Reduction(_loss(weight, score), {weight: w, score: a}, (w, a), {score: k})
+    scale = N**k * sp.sqrt(d)
+    alpha = 1 / (1 + (N - 1) * sp.exp(-a))
+    return SurrogateModel(
+        name="attention-chain",
+        title="k attention hops in series, one score each",
+        source="this project; [Z] Zucchet et al. 2025, arXiv 2505.17863, §3.2 measures k = 2",
+        assumptions=(
+            "gradient flow on the loss",
+            "all scores 0 at the start: the hops stay alike, and move as one at weight k",
+            "w = 0 at the start",
+            "places that are not attended to add no noise",
+        ),
+        parameters=(
+            Parameter(N, "places each hop chooses from", minimum=2, integer=True),
+            DIMENSION,
+            Parameter(k, "attention hops in series", sp.S(2), minimum=1, integer=True),
+        ),
+        constraints=(),
+        reduction=reduction,
+        flow=GradientFlow(
+            _loss(w, a),
+            state=(w, a),
+            parameters=(N, d, k),
+            metric=reduction.metric,
+            observables={"alpha": alpha},
+            timescale=scale,
+            clock=(N * alpha) ** k,
+        ),
+        laws=(
+            Law(
+                name="chain law",
+                time=sp.sqrt(sp.pi / (2 * k)) * scale + d / 2 * sp.log(1 / RHO),
+                derivation=(
+                    "a − w²/2 is conserved while α ≪ 1, so ẇ = exp(kw²/2)/(N^k √d) blows up at "
+                    "the first term; the second is the relaxation of w at rate 1/d thereafter"
+                ),
+                validity=(
+                    Validity(sp.And(N >= 256, d >= 16, k <= 4), (-0.012, 0.0)),
+                    Validity(sp.And(N >= 32, d >= 16, k <= 4), (-0.057, 0.0)),
+                ),
+                measured="loss ratio 0.2, N ≤ 16384, d ≤ 16384, k ≤ 4",
+            ),
+        ),
+    )
