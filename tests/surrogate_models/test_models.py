@@ -175,15 +175,11 @@ def test_without_repeated_tokens_cross_sample_is_single_location():
 
 def test_a_chain_is_k_scores_that_move_alike():
     """Three scores of their own, integrated by scipy, and a proof for explicit scores."""
-    N, d, w = (
-        sp.Symbol("N", positive=True),
-        sp.Symbol("d", positive=True),
-        sp.Symbol("w", real=True),
-    )
+    N = sp.Symbol("N", positive=True)
     scores = sp.symbols("a1:4", real=True)
     product = sp.prod([1 / (1 + (N - 1) * sp.exp(-a)) for a in scores])
     loss = (sp.sqrt(d) - w * product) ** 2 / (2 * d)
-    a = sp.Symbol("a", real=True)
+    a, setting = sp.Symbol("a", real=True), {N: 20, d: 9}
     explicit = reduce(
         loss, {w: w, **dict.fromkeys(scores, a)}, coordinates=(w, a), parameters=(N, d)
     )
@@ -192,8 +188,10 @@ def test_a_chain_is_k_scores_that_move_alike():
     np.testing.assert_allclose(
         first_passage(explicit, loss_ratio=0.2, at=at).time, lumped, rtol=1e-7
     )
-    rates = sp.lambdify([w, *scores], [-sp.diff(loss, s).subs(at) for s in (w, *scores)], "math")
-    value = sp.lambdify([w, *scores], loss.subs(at), "math")
+    rates = sp.lambdify(
+        [w, *scores], [-sp.diff(loss, s).subs(setting) for s in (w, *scores)], "math"
+    )
+    value = sp.lambdify([w, *scores], loss.subs(setting), "math")
 
     def event(t, z):
         return value(*z) - 0.2 * value(0, 0, 0, 0)
