@@ -99,7 +99,10 @@ class PassageTimes:
         names = [*self.settings, "time", "status"]
         columns = [
             *([f"{v:g}" for v in values.ravel()] for values in self.settings.values()),
-            [f"{time:.6g}" for time in self.time.ravel()],
+            [
+                f"{'> ' if status == PassageStatus.CENSORED else ''}{time:.6g}"
+                for time, status in zip(self.time.ravel(), self.status.ravel(), strict=True)
+            ],
             [PassageStatus(status).name.lower() for status in self.status.ravel()],
         ]
         widths = [max(map(len, [n, *c])) for n, c in zip(names, columns, strict=True)]
@@ -228,10 +231,11 @@ def passage_time(
     Arguments are those of `first_passage`, and
 
     - `mode`: which automatic derivatives the function admits: "forward" (`jax.jvp`, `jacfwd`)
-      or "reverse" (`jax.grad`).
+      or "reverse" (`jax.grad`). Second derivatives take "forward".
 
-    Returns a function from a mapping of every parameter to a scalar, to the time in units of
-    t; the time and all its derivatives are NaN unless the level is reached.
+    Returns a function, best called under `jax.jit`, from a mapping of every parameter to a
+    scalar, to the time in units of t; the time and all its derivatives are NaN unless the level
+    is reached.
     """
     import jax.numpy as jnp
 
@@ -252,6 +256,8 @@ def passage_time(
     )
 
     def time(at: Mapping[str, Array]) -> Array:
+        if missing := [name for name in system.names if name not in at]:
+            raise InputError(f"at lacks {', '.join(missing)}: give every parameter a value")
         values = tuple(jnp.asarray(at[name], float) for name in system.names)
         limit = jnp.nan if horizon is None else horizon
         passage = kernel(values, threshold.value, limit, rtol, atol)
@@ -323,6 +329,8 @@ def _batched(
 def _one_threshold(threshold: Threshold | None, loss_ratio: float | None) -> Threshold:
     if (threshold is None) == (loss_ratio is None):
         raise InputError("give either a threshold or a loss_ratio")
+    if not isinstance(threshold, Threshold | None):
+        raise InputError(f"threshold is {threshold!r}: give a Threshold, or loss_ratio={threshold}")
     return threshold or Threshold.loss_ratio(loss_ratio)  # pyright: ignore[reportArgumentType]
 
 

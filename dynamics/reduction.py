@@ -110,6 +110,10 @@ def reduce(
 ) -> GradientFlow:
     """Reduce the gradient flow of `loss` to an embedding, after proving that it stays there.
 
+    Proved is that the gradient does not leave the embedding, given the loss. Taken on trust is
+    that a group's symbol stands for `multiplicity` parameters which the loss treats alike, and
+    that the loss is already written for all of them, as a function of their common value.
+
     Arguments are those of `Reduction`; `options` those of `GradientFlow`.
 
     Returns the reduced `GradientFlow`, with its induced metric. Raises `InvarianceError` when

@@ -27,6 +27,10 @@ def main(arguments: Sequence[str]) -> int:
             for name, meaning in COMMANDS.items():
                 print(f"  {name:10}{meaning}")
             print("\n`onset COMMAND --help` says more.")
+        elif arguments[0] == "--version":
+            from importlib.metadata import version
+
+            print(f"onset {version('attention-onset')}")
         elif arguments[0] not in COMMANDS:
             raise InputError(
                 f"command {arguments[0]!r} is unknown: use one of {', '.join(COMMANDS)}"

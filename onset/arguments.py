@@ -128,19 +128,22 @@ def _flags(chosen: SurrogateModel, options: type, value: type) -> type:
 
 
 def axis(name: str, text: str) -> np.ndarray:
-    """Values spelled as a number, a comma-separated list, or low:high:count, evenly in log."""
+    """Values spelled as a number, a comma-separated list, or low:high:count.
+
+    A range is even in the logarithm where both ends are positive, and else evenly spaced.
+    """
     try:
         if ":" not in text:
             return np.array([float(part) for part in text.split(",")])
-        spelled = text.split(":")
-        low, high, count = float(spelled[0]), float(spelled[1]), int(spelled[2])
-        if len(spelled) > 3 or not (low > 0 and high > 0 and count > 0):
+        low, high, count = text.split(":")
+        space = np.geomspace if float(low) > 0 and float(high) > 0 else np.linspace
+        if int(count) < 1:
             raise ValueError
-        return np.geomspace(low, high, count)
-    except (ValueError, IndexError):
+        return space(float(low), float(high), int(count))
+    except ValueError:
         raise InputError(
             f"{name} is {text!r}: give a number, a list like 16,64,256, "
-            "or positive low:high:count like 16:4096:100, spaced evenly in the logarithm"
+            "or low:high:count like 16:4096:100"
         ) from None
 
 

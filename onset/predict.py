@@ -53,11 +53,12 @@ def _laws(each: SurrogateModel, settings: Settings, config: Predict, say: Any) -
     laws = {}
     for law in each.laws:
         time = float(each.law_times(law, settings, config.ratio))
-        validity = each.law_validity(law, settings)
+        validity = each.law_validity(law, settings, config.ratio)
         say(_line(f"{each.name}: {law.name}", f"{time:,.2f}", _steps(time, config.lr)))
         say(f"    t = {law.time}")
         if validity is None:
-            say("    outside its stated range; the widest is " + str(law.validity[-1]), flush=True)
+            widest = f"{law.validity[-1]} ({law.measured})"
+            say(f"    outside its stated range; the widest is {widest}", flush=True)
         else:
             say(f"    stated for {validity} ({law.measured})", flush=True)
         laws[law.name] = {

@@ -23,7 +23,8 @@ USAGE = """\
 usage: onset sweep MODEL --PARAMETER VALUES … [--ratio 0.2] [--lr LR] [--out FOLDER] [--json]
 
 The model's plateau lengths over every combination of values: a number, a list like 16,64,256,
-or low:high:count like 16:4096:100, spaced evenly in the logarithm. With --out, a folder with
+or low:high:count like 16:4096:100, even in the logarithm where both ends are positive. Values
+need not be whole numbers: the flow is defined for real ones. With --out, a folder with
 all lanes as CSV and a picture; interrupted, the same command takes it up again.
 `onset sweep MODEL --help` lists the parameters."""
 
@@ -77,16 +78,22 @@ def main(arguments: Sequence[str]) -> None:
     if options.lr is not None:
         result |= {name: result[name] / options.lr for name in ("law", "flow")}
     if folder is not None:
-        from .sweep_picture import draw_sweep
-
         _write_csv(folder.path / "sweep.csv", settings, result)
-        draw_sweep(chosen, axes, result, unit, folder.path / "sweep")
+        if drawn := any(len(values) > 1 for values in axes.values()):
+            from .sweep_picture import draw_sweep
+
+            draw_sweep(chosen, axes, result, unit, folder.path / "sweep")
     if options.json:
         print(json.dumps(_as_json(settings, result, unit)))
     else:
         _print(settings, result, unit, seconds)
+        for law in chosen.laws[:1]:
+            held = chosen.law_holds(law, law.validity[-1], settings, options.ratio)
+            print(f"{law.name}: {held.sum():,} of {held.size:,} settings within its widest range")
+            print(f"    {law.validity[-1]} ({law.measured})")
         if folder is not None:
-            print(f"written to {folder.path}: sweep.csv, sweep.png, sweep.pdf")
+            files = "sweep.csv, sweep.png, sweep.pdf" if drawn else "sweep.csv"
+            print(f"written to {folder.path}: {files}")
 
 
 def _solve(

@@ -39,6 +39,8 @@ def main(arguments: Sequence[str]) -> None:
     study = choose(arguments, USAGE, [NAME], "study")
     if study is None:
         return
+    # Lists may be spelled with commas, as in a sweep.
+    arguments = [part for a in arguments for part in (a.split(",") if a[:1].isdigit() else [a])]
     preset = _preset(arguments)
     config = parse(
         Validate,

@@ -12,7 +12,7 @@ import sympy as sp
 from dynamics import GradientFlow, Reduction
 
 from .expected_loss import DIMENSION, d, w
-from .model import RHO, Law, Parameter, SurrogateModel, Validity
+from .model import RHO, Law, Parameter, SurrogateModel, Validity, about
 
 N, k = sp.symbols("N k", positive=True)
 a = sp.Symbol("a", real=True)
@@ -67,6 +67,7 @@ def attention_chain() -> SurrogateModel:
                     Validity(sp.And(N >= 256, d >= 16, k <= 4), (-0.012, 0.0)),
                     Validity(sp.And(N >= 32, d >= 16, k <= 4), (-0.057, 0.0)),
                 ),
+                limits=sp.And(N <= 2**14, d <= 2**14, k <= 4, about(RHO, sp.Rational(1, 5))),
                 measured="loss ratio 0.2, N ≤ 16384, d ≤ 16384, k ≤ 4",
             ),
         ),

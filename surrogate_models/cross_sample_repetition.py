@@ -12,7 +12,7 @@ import sympy as sp
 from dynamics import GradientFlow, Reduction
 
 from .expected_loss import DIMENSION, SEQUENCE_LENGTH, T, d, score_gap, w
-from .model import RHO, Law, Parameter, SurrogateModel, Validity
+from .model import RHO, Law, Parameter, SurrogateModel, Validity, about
 
 p = sp.Symbol("p", nonnegative=True)
 w_repeated = sp.Symbol("w_rep", real=True)
@@ -100,6 +100,7 @@ def cross_sample_repetition() -> SurrogateModel:
                     Validity(sp.And(p <= sp.Rational(1, 10), T >= 1024, d >= 16), (-0.04, 0.0)),
                     Validity(sp.And(p <= sp.Rational(1, 2), T >= 256, d >= 16), (-0.17, 0.0)),
                 ),
+                limits=sp.And(T <= 2**18, d <= 2**14, about(RHO, sp.Rational(1, 5))),
                 measured="loss ratio 0.2, T ≤ 262144, d ≤ 16384",
             ),
         ),

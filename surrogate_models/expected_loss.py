@@ -17,7 +17,7 @@ import sympy as sp
 
 from dynamics import Reduction
 
-from .model import Parameter
+from .model import RHO, Parameter, about
 
 T, d, B, M = sp.symbols("T d B M", positive=True)
 w, score_gap = sp.symbols("w Delta_a", real=True)
@@ -34,6 +34,10 @@ REPETITION = Parameter(
 )
 TARGET_NORM = Parameter(M, "Frobenius norm of the target map", sp.sqrt(d), 0, positive=True)
 BELOW_LENGTH = (sp.Lt(B, T), "give B < T, so that one token at least is not relevant")
+
+# What the layer's laws were measured on, as a condition and in words.
+LIMITS = sp.And(T <= 2**18, d <= 2**14, B <= 64, about(M**2, d), about(RHO, sp.Rational(1, 5)))
+MEASURED = "loss ratio 0.2, M = √d, T ≤ 262144, d ≤ 16384, B ≤ 64"
 
 # Attention per relevant token, as a function of the score gap.
 alpha = 1 / ((T - B) * sp.exp(-score_gap) + B)

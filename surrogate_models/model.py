@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sympy as sp
-from jaxtyping import Float
+from jaxtyping import Bool, Float
+from sympy.logic.boolalg import Boolean
 
 from dynamics import GradientFlow, InputError, Reduction, Settings, is_zero
 
 # The fraction ρ of the initial loss at which a plateau ends; laws are expressions in it.
 RHO = sp.Symbol("rho", positive=True)
+
+
+def about(expression: sp.Expr, value: Any) -> Boolean:
+    """The condition that an expression has a value, to rounding."""
+    return sp.Abs(expression / value - 1) < 1e-9
 
 
 @dataclass(frozen=True)
@@ -65,13 +72,14 @@ class Validity:
     - `error`: the least and the greatest law/flow − 1 found where it holds.
     """
 
-    condition: sp.Basic
+    condition: Boolean
     error: tuple[float, float]
 
     def __str__(self) -> str:
         relations = self.condition.args if isinstance(self.condition, sp.And) else (self.condition,)
         ranges = sorted(str(relation) for relation in relations)
-        words = ", ".join(ranges).replace("<=", "≤").replace(">=", "≥").replace("*", "·")
+        words = re.sub(r"Eq\((\w+), (\w+)\)", r"\1 = \2", ", ".join(ranges))
+        words = words.replace("<=", "≤").replace(">=", "≥").replace("*", "·")
         low, high = self.error
         return f"{words}: error {low:+.1%} to {high:+.1%}"
 
@@ -85,14 +93,16 @@ class Law:
     - `name`: short name.
     - `time`: the plateau length in units of t, an expression in parameters and `RHO`.
     - `derivation`: where it comes from, in a sentence.
-    - `validity`: where its error was measured, the tightest range first; `measured` says on
-      which grid.
+    - `validity`: ranges in which its error was measured, the tightest first.
+    - `limits`: a condition on the parameters and `RHO`, what the measurement covered at all;
+      outside it nothing is claimed. `measured` says the same in words.
     """
 
     name: str
     time: sp.Expr
     derivation: str
     validity: tuple[Validity, ...]
+    limits: Boolean
     measured: str
 
 
@@ -121,7 +131,7 @@ class SurrogateModel:
     source: str
     assumptions: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    constraints: tuple[tuple[sp.Basic, str], ...]
+    constraints: tuple[tuple[Boolean, str], ...]
     reduction: Reduction
     flow: GradientFlow
     laws: tuple[Law, ...]
@@ -180,10 +190,18 @@ class SurrogateModel:
         """The law's plateau lengths, in units of t, whether or not it is valid there."""
         return np.asarray(_evaluate(law.time, {**at, RHO.name: np.asarray(rho)}), float)
 
-    def law_validity(self, law: Law, at: Settings) -> Validity | None:
+    def law_holds(
+        self, law: Law, validity: Validity, at: Settings, rho: float
+    ) -> Bool[np.ndarray, "*lanes"]:
+        """Where the law's error was measured to keep to that validity."""
+        condition = sp.And(law.limits, validity.condition)
+        shape = np.broadcast_shapes(*(np.shape(value) for value in at.values()))
+        return np.broadcast_to(_evaluate(condition, {**at, RHO.name: np.full(shape, rho)}), shape)
+
+    def law_validity(self, law: Law, at: Settings, rho: float) -> Validity | None:
         """The tightest stated range of the law that holds all the settings, if one does."""
         for validity in law.validity:
-            if np.all(_evaluate(validity.condition, at)):
+            if self.law_holds(law, validity, at, rho).all():
                 return validity
         return None
 

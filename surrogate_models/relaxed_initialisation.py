@@ -6,6 +6,8 @@ and the length r of the rest, which can only shrink. Scores are positional and s
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 
 from dynamics import GradientFlow
@@ -13,6 +15,8 @@ from dynamics import GradientFlow
 from .expected_loss import (
     BELOW_LENGTH,
     DIMENSION,
+    LIMITS,
+    MEASURED,
     REPETITION,
     SEQUENCE_LENGTH,
     TARGET_NORM,
@@ -31,6 +35,9 @@ from .model import RHO, Law, Parameter, SurrogateModel, Validity
 
 w0 = sp.Symbol("w0", real=True)
 r0 = sp.Symbol("r0", nonnegative=True)
+
+
+_NO_WEIGHT_ACROSS: Any = sp.Eq(r0, 0)
 
 
 def mills_ratio(x: sp.Expr) -> sp.Expr:
@@ -81,10 +88,12 @@ def relaxed_initialisation() -> SurrogateModel:
                 ),
                 validity=(
                     Validity(
-                        sp.And(r0 <= 0, w0 >= -1, w0 <= 3, d >= 64, T >= 256 * B), (-0.032, 0.05)
+                        sp.And(_NO_WEIGHT_ACROSS, w0 >= -1, w0 <= 3, d >= 64, T >= 256 * B),
+                        (-0.032, 0.05),
                     ),
                 ),
-                measured="loss ratio 0.2, M = √d, T ≤ 262144, d ≤ 16384, B ≤ 64",
+                limits=LIMITS,
+                measured=MEASURED,
             ),
         ),
     )

@@ -14,6 +14,8 @@ from dynamics import GradientFlow
 from .expected_loss import (
     BELOW_LENGTH,
     DIMENSION,
+    LIMITS,
+    MEASURED,
     REPETITION,
     SEQUENCE_LENGTH,
     TARGET_NORM,
@@ -80,7 +82,8 @@ def _plateau_law(
         time=first + noise + d / 2 * sp.log(1 / RHO),
         derivation=_DERIVATION.format(invariant=invariant, exponent=exponent),
         validity=ranges,
-        measured="loss ratio 0.2, M = √d, T ≤ 262144, d ≤ 16384, B ≤ 64",
+        limits=LIMITS,
+        measured=MEASURED,
     )
 
 

@@ -66,6 +66,10 @@ class RunFolder:
                     )
                 (path / "arrays").mkdir(parents=True, exist_ok=True)
                 write(file, tomli_w.dumps(config))
+            if config is None and not file.exists():
+                runs = sorted(child.parent.name for child in path.glob("*/config.toml"))
+                remedy = f"one of the runs in it, {', '.join(runs)}" if runs else "a run's folder"
+                raise InputError(f"{path} holds no config.toml: name {remedy}")
             found = tomllib.loads(file.read_text())
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise InputError(

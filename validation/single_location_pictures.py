@@ -45,10 +45,11 @@ def draw_parity(outcome: StudyResults, path: Path) -> None:
         ends = np.array(top.get_xlim())
         ends[0] = max(ends[0], np.nanmin(outcome.measured.time) / lr * 0.8)
         top.plot(ends, ends, color="0.3", linewidth=0.8, zorder=0, label="predicted = measured")
-        top.set(xscale="log", yscale="log", ylabel="predicted plateau (steps)")
+        top.set(xscale="log", yscale="log", ylabel="plateau predicted by the flow (steps)")
+        top.set_title(f"time to {outcome.study.ratio:g} of the initial loss")
         top.legend()
         bottom.axhline(0, color="0.3", linewidth=0.8, zorder=0)
-        bottom.set(xlabel="measured plateau (steps)", ylabel="error (%)")
+        bottom.set(xlabel="measured plateau (steps)", ylabel="predicted/measured − 1 (%)")
         save(figure, path)
 
 

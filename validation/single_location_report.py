@@ -96,7 +96,7 @@ def _title(summary: dict[str, Any]) -> str:
 
 def _table(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     coverage = summary["cells"][0]["coverage"]
-    interval = "interval" if coverage is None else f"{coverage:.4g} interval"
+    interval = "interval" if coverage is None else f"{100 * coverage:.4g}% interval"
     names = list(summary["predictors"])
     header = ["T", "d", "B", "law", "flow", "measured", interval]
     header += [f"{name} error" for name in names]
@@ -136,11 +136,11 @@ def _markdown(summary: dict[str, Any]) -> str:
     header, rows = _table(summary)
     table = [header, ["---:"] * len(header), *rows]
     lines = "\n".join("| " + " | ".join(row) + " |" for row in table)
-    errors = "\n".join(f"- {line.replace(chr(10), ' ')}" for line in _errors(summary))
+    errors = "\n".join(f"- {' '.join(line.split())}" for line in _errors(summary))
     settings = "\n".join(f"| {name} | {value} |" for name, value in summary["study"].items())
     return f"""# Single location: predicted and measured plateau lengths
 
-{_title(summary).capitalize()}.
+{_title(summary)[0].upper()}{_title(summary)[1:]}.
 
 Law: {summary["law"]["name"]}, t = `{summary["law"]["time"]}`, steps = t/lr. Law and flow, the
 ODE, start from each net's own ‖W*‖ and initial weights; shown are medians over nets. The

@@ -148,7 +148,9 @@ def test_help_of_a_command_lists_its_flags(capsys, name):
         ("predict single-location --T 8 --d 4 --horizon -1", "horizon is -1.0: give a positive"),
         ("predict single-location --T 8 --d 4 --q 3", "--q"),
         ("sweep single-location --T 8:x --d 4", "T is '8:x': give a number, a list"),
-        ("sweep single-location --T 8:-9:3 --d 4", "T is '8:-9:3'"),
+        ("sweep single-location --T 8:9:0 --d 4", "T is '8:9:0': give a number, a list"),
+        ("sweep single-location --T 8:9 --d 4", "T is '8:9': give a number, a list"),
+        ("sweep single-location --T 8:-9:3 --d 4", "T (sequence length) is -0.5: give T ≥ 2"),
         ("sweep single-location --T 4,8 --d 4 --B 1,4", "B = 4, T = 4: give B < T"),
         ("sweep single-location --T 8 --d nan", "d (token dimension) is nan"),
         ("sweep single-location --T 2:9:100000 --d 1:9:100000", "the grid holds 1e+10 settings"),
@@ -159,7 +161,7 @@ def test_help_of_a_command_lists_its_flags(capsys, name):
         ("validate single-location --T 8.5", "--T"),
         ("validate single-location --ratio nan", "ratio is nan: give a number between 0 and 1"),
         ("validate single-location --seeds 0", "seeds is 0: give 1 or more"),
-        ("report nowhere", "nowhere/config.toml is unreadable"),
+        ("report nowhere", "nowhere holds no config.toml: name a run's folder"),
     ],
 )
 def test_mistakes_get_one_sentence_and_exit_code_2(capsys, tmp_path, monkeypatch, command, message):
@@ -188,6 +190,7 @@ def test_axes_are_spelled_three_ways():
     assert axis("T", "64").tolist() == [64]
     assert axis("T", "16,64,2.5").tolist() == [16, 64, 2.5]
     np.testing.assert_allclose(axis("T", "16:4096:5"), [16, 64, 256, 1024, 4096])
+    np.testing.assert_allclose(axis("w0", "-1:3:5"), [-1, 0, 1, 2, 3])
 
 
 def test_the_console_script():

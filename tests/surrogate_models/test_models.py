@@ -306,8 +306,7 @@ def test_laws_keep_to_their_stated_error(name):
     for law in surrogate.laws:
         error = prediction.laws[law.name] / prediction.passages.time - 1
         for validity in law.validity:
-            condition = sp.lambdify(surrogate.flow.parameters, validity.condition)
-            inside = error[condition(*prediction.settings.values())]
+            inside = error[surrogate.law_holds(law, validity, prediction.settings, 0.2)]
             low, high = validity.error
             assert low <= inside.min() and inside.max() <= high
             assert inside.min() < 0.9 * low and inside.max() > 0.9 * high - 1e-3
@@ -386,7 +385,11 @@ def test_validity_is_the_tightest_that_holds():
     far, near = law.validity
     for setting, expected in ((512, far), (128, near), (8, None)):
         at = surrogate.settings({"T": setting, "d": 64})
-        assert surrogate.law_validity(law, at) is expected
+        assert surrogate.law_validity(law, at, 0.2) is expected
+    for other in ({"M": 4.0}, {"d": 2**15}, {"B": 65, "T": 2**17}):
+        at = surrogate.settings({"T": 512, "d": 64} | other)
+        assert surrogate.law_validity(law, at, 0.2) is None
+    assert surrogate.law_validity(law, surrogate.settings({"T": 512, "d": 64}), 0.3) is None
     assert str(near) == "T ≥ 32·B, d ≥ 16: error -7.1% to +0.0%"
 
 
