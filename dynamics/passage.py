@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
@@ -14,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from .errors import InputError
+from .parallel import on_all_cores
 from .precision import require_x64
 from .settings import Settings, settings
 from .system import System
@@ -187,13 +186,12 @@ def first_passage(
 
     batches = range(len(columns[0]))
     results = [solve(batches[0])]  # compiles before the threads start
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        rest = pool.map(solve, batches[1:])
-        if progress:
-            from tqdm import tqdm
+    rest = on_all_cores(solve, batches[1:])
+    if progress:
+        from tqdm import tqdm
 
-            rest = tqdm(rest, total=len(batches), initial=1, unit="batch", disable=None)
-        results += rest
+        rest = tqdm(rest, total=len(batches), initial=1, unit="batch", disable=None)
+    results += rest
 
     def gather(*parts: np.ndarray) -> np.ndarray:
         return np.concatenate(parts)[:lanes].reshape(shape)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import tomli_w
+from filelock import FileLock, Timeout
 
 from dynamics import InputError
 from dynamics.files import atomic
@@ -58,8 +59,10 @@ class RunFolder:
         self._lock = threading.Lock()
         file = path / "config.toml"
         try:
+            if config is not None:
+                self._reserve()
             if config is not None and not file.exists():
-                if path.exists() and any(path.iterdir()):
+                if set(path.iterdir()) - {path / ".lock"}:
                     raise InputError(
                         f"run folder {path} holds files but no config.toml: "
                         "move it away, or choose another --out"
@@ -71,7 +74,9 @@ class RunFolder:
                 remedy = f"one of the runs in it, {', '.join(runs)}" if runs else "a run's folder"
                 raise InputError(f"{path} holds no config.toml: name {remedy}")
             found = tomllib.loads(file.read_text())
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except OSError as error:
+            raise InputError(f"{path} cannot be used ({error}): choose another --out") from None
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise InputError(
                 f"{file} is unreadable ({error}): move the run folder away, or name another"
             ) from None
@@ -81,6 +86,18 @@ class RunFolder:
             )
         self.config = found
         self.results = self._read_results()
+
+    def _reserve(self) -> None:
+        """Keep other processes from writing here until this one ends, however it ends."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._file_lock = FileLock(self.path / ".lock", is_singleton=True)
+        try:
+            self._file_lock.acquire(timeout=0)
+        except Timeout:
+            raise InputError(
+                f"run folder {self.path} is being written by another process: "
+                "wait until that ends, or choose another --out"
+            ) from None
 
     def _read_results(self) -> dict[str, dict[str, Any]]:
         """Finished cells by name: those with a whole line and readable arrays."""

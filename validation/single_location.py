@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from itertools import product
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from dynamics import InputError, PassageTimes
+from dynamics.parallel import on_all_cores
 from surrogate_models import (
     Law,
     SurrogateModel,
@@ -139,8 +138,8 @@ def run(study: SingleLocationStudy, root: Path, *, progress: bool = True) -> Run
         folder.add(cell, result, arrays)
         advance(1.0)
 
-    with bar, ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(work, pending))
+    with bar:
+        list(on_all_cores(work, pending))
     folder.finish(list(tasks))
     return folder
 
@@ -206,19 +205,32 @@ def results(folder: RunFolder) -> StudyResults:
     known = {field.name for field in fields(SingleLocationStudy)}
     if config.pop("run", None) != NAME or set(config) != known:
         raise InputError(f"{folder.path} is not a run of {NAME}: name one that is")
-    study = SingleLocationStudy(**config)
+    try:
+        study = SingleLocationStudy(**config)
+    except TypeError as error:
+        raise InputError(f"{folder.path / 'config.toml'} is damaged ({error})") from None
     tasks = study.tasks
     if missing := [cell for cell in tasks if cell not in folder.results]:
         raise InputError(
             f"{folder.path} lacks {len(missing)} of {len(tasks)} cells: "
             "run the same validate command again to finish it"
         )
-    rows = [folder.results[cell] for cell in tasks]
 
     def column(name: str) -> np.ndarray:
-        return np.array([row[name] for row in rows])
+        rows = [folder.results[cell].get(name) for cell in tasks]
+        try:
+            values = np.array(rows, float)
+        except (TypeError, ValueError):
+            values = np.empty(0)
+        if values.shape != (len(tasks), study.seeds):
+            file = folder.path / "results.jsonl"
+            raise InputError(
+                f"{file} lacks {study.seeds} numbers of {name} for some cell: "
+                "remove that cell's line to compute it again"
+            )
+        return values
 
-    measured = PlateauLengths(column("time").astype(float), column("status"))
+    measured = PlateauLengths(column("time"), column("status").astype(int))
     sizes = np.array([(t.sequence_length, t.dimension, t.repetition) for t in tasks.values()])
     of_cell = {name: sizes[:, [i]] for i, name in enumerate(("T", "d", "B"))}
     own = {name: column(name) for name in ("M", "w0", "r0")}

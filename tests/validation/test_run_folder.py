@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -122,3 +124,29 @@ def test_unreadable_arrays_are_named(folder):
 def test_an_absent_folder_is_named(tmp_path):
     with pytest.raises(InputError, match="nowhere"):
         RunFolder.existing(tmp_path / "nowhere")
+
+
+def test_a_folder_in_use_by_another_process_is_named(folder):
+    """The lock goes with its process, so that a killed run leaves none behind."""
+    script = (
+        "import sys; from filelock import FileLock; "
+        f"lock = FileLock({str(folder.path / '.lock')!r}); lock.acquire(timeout=5); "
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    folder._file_lock.release()
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(InputError, match="is being written by another process: wait"):
+            reopen(folder)
+        other.kill()
+        other.wait()
+        assert reopen(folder).results == folder.results
+
+
+def test_places_that_cannot_hold_a_folder_are_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be used .*: choose another --out"):
+        RunFolder(tmp_path / "file", "test", Config())

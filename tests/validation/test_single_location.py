@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -99,6 +101,18 @@ def test_unfinished_and_foreign_runs_are_named(tmp_path, small):
         results(unfinished)
     with pytest.raises(InputError, match="is not a run of single-location"):
         results(RunFolder(tmp_path, "other", SMALL))
+
+
+@pytest.mark.parametrize(
+    "damage", ['"time": 3', '"time": [1.0]', '"time": ["x", 1.0]', '"other": 1']
+)
+def test_a_result_without_its_numbers_is_named(small, tmp_path, damage):
+    path = tmp_path / small.path.name
+    shutil.copytree(small.path, path)
+    lines = path / "results.jsonl"
+    lines.write_text(re.sub(r'"time": \[[^]]*\]', damage, lines.read_text(), count=1))
+    with pytest.raises(InputError, match="lacks 2 numbers of time for some cell: remove"):
+        results(RunFolder.existing(path))
 
 
 @pytest.mark.parametrize(
