@@ -122,13 +122,13 @@ class CompiledSystem:
             scale = symbolic_function((self.system.timescale,), self.system.parameters)
             return lambda parameters: scale(*parameters)[0]
 
-        def reciprocal_norm(parameters):
+        def reciprocal_rate(parameters):
             rates = self.jacobian(self.initial(parameters), parameters)
-            square = sum(rate**2 for row in rates for rate in row)
+            fastest = jnp.max(jnp.abs(jnp.stack([rate for row in rates for rate in row])), axis=0)
             # An initial point with no linear dynamics sets no scale: fall back on t itself.
-            return jnp.where(square > 0, 1 / jnp.sqrt(jnp.where(square > 0, square, 1)), 1)
+            return jnp.where(fastest > 0, 1 / jnp.where(fastest > 0, fastest, 1), 1)
 
-        return reciprocal_norm
+        return reciprocal_rate
 
     def observable(self, name: str) -> Scalar:
         """One array: a named observable or state. The loss of a gradient flow is "loss"."""

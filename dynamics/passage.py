@@ -161,6 +161,8 @@ def first_passage(
     shape = np.broadcast_shapes(*(value.shape for value in values.values()))
     horizons = _horizons(horizon, shape)
     lanes = int(np.prod(shape))
+    if chunk < 1:
+        raise InputError(f"chunk is {chunk}: give a positive number of lanes")
     if not lanes:
         raise InputError(f"at has shape {shape}: give at least one setting")
 
@@ -339,4 +341,9 @@ def _horizons(horizon: Any, shape: tuple[int, ...]) -> Float[np.ndarray, "*lanes
     horizons = np.asarray(horizon, float)
     if not (horizons > 0).all():
         raise InputError(f"horizon is {horizon}: give positive times")
-    return np.broadcast_to(horizons, shape)
+    try:
+        return np.broadcast_to(horizons, shape)
+    except ValueError:
+        raise InputError(
+            f"horizon has shape {horizons.shape}, the settings {shape}: give shapes that broadcast"
+        ) from None

@@ -24,7 +24,7 @@ class System:
       may leave states out, and what is left out starts at 0.
     - `observables`: named expressions in state and parameters, to be read off trajectories.
     - `timescale`: a typical duration in units of t, an expression in the parameters; solvers
-      integrate in t/timescale. By default the reciprocal norm of the initial Jacobian.
+      integrate in t/timescale. By default one over the initial Jacobian's largest entry.
     - `clock`: the dimensionless Sundman factor c > 0, an expression in state and parameters;
       first passages are integrated in s with ds = c dt/timescale, which evens out a flow
       whose rate varies over decades (c = 1 by default).

@@ -178,6 +178,12 @@ def test_an_unreadable_kernel_on_disk_is_made_anew(cache):
     assert len(file.read_bytes()) == len(whole)
 
 
+def test_extreme_rates_need_no_scale_of_their_own():
+    rates = np.array([1e-280, 1e-100, 1e100, 1e280])
+    times = first_passage(DECAY, Threshold("x", ratio=0.2), at={"k": rates})
+    np.testing.assert_allclose(times.time, np.log(5) / rates, rtol=1e-7)
+
+
 def test_the_table_names_every_lane():
     table = first_passage(DECAY, loss_ratio=0.2, at={"k": [1.0, 2.0]}).table().splitlines()
     assert table[0].split() == ["k", "time", "status"]
@@ -194,6 +200,9 @@ def test_the_table_names_every_lane():
         (dict(loss_ratio=0.2, at={"k": []}), "give at least one setting"),
         (dict(loss_ratio=0.2, at={"k": 1.0}, horizon=-1), "horizon is -1: give positive"),
         (dict(loss_ratio=0.2, at={"k": 1.0}, horizon=np.nan), "horizon is nan: give positive"),
+        (dict(loss_ratio=0.2, at={"k": [1.0, 2]}, horizon=[1, 2, 3]), r"horizon has shape \(3,\)"),
+        (dict(loss_ratio=0.2, at={"k": 1.0}, chunk=0), "chunk is 0: give a positive number"),
+        (dict(threshold=0.2, at={"k": 1.0}), "threshold is 0.2: give a Threshold"),
         (dict(loss_ratio=0.2, at={"k": 1.0}, derivatives=("q",)), "derivatives names q"),
     ],
 )
