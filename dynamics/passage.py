@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -50,8 +51,8 @@ class Threshold:
             raise InputError(
                 f"threshold has ratio {self.ratio} and level {self.level}: give one of the two"
             )
-        if not np.isfinite(self.value):
-            raise InputError(f"threshold is {self.value}: give a finite number")
+        if not (isinstance(self.value, Real) and np.isfinite(self.value)):
+            raise InputError(f"threshold is {self.value!r}: give a finite number")
 
     @property
     def value(self) -> float:
@@ -63,8 +64,8 @@ class Threshold:
     @staticmethod
     def loss_ratio(ratio: float) -> Threshold:
         """The plateau's end: the loss at a fraction of its initial value, within (0, 1)."""
-        if not 0 < ratio < 1:
-            raise InputError(f"loss ratio is {ratio}: give a number between 0 and 1")
+        if not (isinstance(ratio, Real) and 0 < ratio < 1):
+            raise InputError(f"loss ratio is {ratio!r}: give a number between 0 and 1")
         return Threshold("loss", ratio=ratio)
 
 
@@ -133,6 +134,10 @@ def first_passage(
     time where there are several cores. A lane that fails or is censored leaves the others as
     they would be without it.
 
+    A crossing that the tolerances cannot resolve is a failure, to be cured by a smaller `atol`.
+    The level is looked for at the ends of the solver's steps: if it is crossed and crossed back
+    within one step, that is not seen (a smaller `rtol` shortens the steps).
+
     Arguments:
 
     - `system`: any `System`, started at its `initial`.
@@ -161,8 +166,10 @@ def first_passage(
     shape = np.broadcast_shapes(*(value.shape for value in values.values()))
     horizons = _horizons(horizon, shape)
     lanes = int(np.prod(shape))
-    if chunk < 1:
-        raise InputError(f"chunk is {chunk}: give a positive number of lanes")
+    _check_tolerances(rtol, atol)
+    for name, count in (("chunk", chunk), ("max_steps", max_steps)):
+        if not isinstance(count, int) or count < 1:
+            raise InputError(f"{name} is {count!r}: give a positive whole number")
     if not lanes:
         raise InputError(f"at has shape {shape}: give at least one setting")
 
@@ -245,6 +252,8 @@ def passage_time(
     threshold = _one_threshold(threshold, loss_ratio)
     if mode not in ("forward", "reverse"):
         raise InputError(f"mode is {mode!r}: use one of forward, reverse")
+    _check_tolerances(rtol, atol)
+    _horizons(horizon, ())
     relative, reverse = threshold.ratio is not None, mode == "reverse"
     kernel = passage_kernel(
         system,
@@ -258,6 +267,8 @@ def passage_time(
     def time(at: Mapping[str, Array]) -> Array:
         if missing := [name for name in system.names if name not in at]:
             raise InputError(f"at lacks {', '.join(missing)}: give every parameter a value")
+        if unknown := [name for name in at if name not in system.names]:
+            raise InputError(f"at names {', '.join(unknown)}, which is no parameter")
         values = tuple(jnp.asarray(at[name], float) for name in system.names)
         limit = jnp.nan if horizon is None else horizon
         passage = kernel(values, threshold.value, limit, rtol, atol)
@@ -334,13 +345,22 @@ def _one_threshold(threshold: Threshold | None, loss_ratio: float | None) -> Thr
     return threshold or Threshold.loss_ratio(loss_ratio)  # pyright: ignore[reportArgumentType]
 
 
+def _check_tolerances(rtol: float, atol: float) -> None:
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not 0 < value <= 0.1:
+            raise InputError(f"{name} is {value}: give a number above 0, at most 0.1")
+
+
 def _horizons(horizon: Any, shape: tuple[int, ...]) -> Float[np.ndarray, "*lanes"]:
     """The horizon of every lane; NaN stands for the default, which the kernel knows."""
     if horizon is None:
         return np.full(shape, np.nan)
-    horizons = np.asarray(horizon, float)
+    try:
+        horizons = np.asarray(horizon, float)
+    except (TypeError, ValueError):
+        horizons = np.zeros(())
     if not (horizons > 0).all():
-        raise InputError(f"horizon is {horizon}: give positive times")
+        raise InputError(f"horizon is {horizon!r}: give positive times")
     try:
         return np.broadcast_to(horizons, shape)
     except ValueError:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import diffrax
+import jax
 import jax.numpy as jnp
 import optimistix
 from jaxtyping import Array, Float, Int
@@ -32,6 +33,10 @@ class Passage(NamedTuple):
 
 # The clock may run through many decades more than τ does; the solve ends by its events.
 _END = 1e15
+
+# A crossing that the tolerance leaves uncertain by more than this fraction of its time, or of the
+# timescale, is the solver's noise, and counts as a failure.
+_BLUR = 1e-2
 
 
 def passage_kernel(
@@ -65,17 +70,37 @@ def passage_kernel(
         *velocity, dtau = per_clock(*state, *fixed)
         return *(timescale * rate for rate in velocity), dtau
 
+    def blur(state, off, parameters):
+        """By how much time the crossing moves if the state is off by so much."""
+        slopes = jax.grad(observed)(state, parameters)
+        speed = sum(map(jnp.multiply, slopes, compiled.rhs(state, parameters)))
+        return sum(jnp.abs(g) * o for g, o in zip(slopes, off, strict=True)) / jnp.abs(speed)
+
+    def shift(state, off, parameters):
+        """By how much the observable moves if one coordinate is off by so much."""
+        here = observed(state, parameters)
+        moves = [
+            observed((*state[:i], state[i] + off[i], *state[i + 1 :]), parameters) - here
+            for i in range(len(state))
+        ]
+        return jnp.max(jnp.abs(jnp.stack(moves)))
+
     def passage(parameters, value, horizon, rtol, atol) -> Passage:
         start = compiled.initial(parameters)
         timescale = compiled.timescale(parameters)
         horizon = jnp.where(jnp.isnan(horizon), 1e4 * timescale, horizon)
         initially = observed(start, parameters)
         level = value * initially if relative else value
-        arrived = initially == level
-        distance = jnp.where(arrived, 1.0, initially - level)
+        # A fraction of nothing, or of an overflow, is no level to arrive at.
+        defined = jnp.isfinite(initially) & ~(relative & (initially == 0))
+        arrived = defined & (initially == level)
+        # Not finer than what rounding leaves of the observable, or no root would be accepted.
+        gap = initially - level
+        distance = jnp.sign(gap) * jnp.maximum(jnp.abs(gap), 1e-3 * jnp.abs(initially))
+        distance = jnp.where(gap == 0, 1.0, distance)
 
         def remaining(t, y, args, **kwargs):
-            """How far the level and the horizon still are, as fractions: 1 at the start."""
+            """How far the level and the horizon still are, as fractions; positive at the start."""
             *state, tau = y
             to_level = (observed(state, parameters) - level) / distance
             return jnp.minimum(to_level, 1 - tau * timescale / horizon)
@@ -100,10 +125,18 @@ def passage_kernel(
         assert solution.ys is not None
         *state, tau = (y[-1] for y in solution.ys)
         time = tau * timescale
-        late = (observed(state, parameters) - level) / distance > 1 - time / horizon
+        state = tuple(state)
+        beyond = observed(state, parameters) - level
+        late = beyond / distance > 1 - time / horizon
         fired = solution.result == diffrax.RESULTS.event_occurred
-        finite = jnp.isfinite(time) & jnp.isfinite(initially)
-        status = jnp.where(fired & finite, jnp.where(late, 1, 0), 2)
+        known = fired & jnp.isfinite(time) & defined
+        # What the solver may be off by: a part of the state, or of how far it has come.
+        sizes = (jnp.minimum(abs(z), abs(z - z0)) for z, z0 in zip(state, start, strict=True))
+        off = tuple(atol + rtol * size for size in sizes)
+        blurred = blur(state, off, parameters) > _BLUR * jnp.minimum(time, timescale)
+        undecided = shift(state, off, parameters) >= jnp.abs(beyond)
+        status = jnp.where(late, jnp.where(undecided, 2, 1), jnp.where(blurred, 2, 0))
+        status = jnp.where(known, status, 2)
         status = jnp.where(arrived, 0, status)
         time = jnp.where(arrived, 0.0, jnp.where(status == 1, horizon, time))
         # A factor, not a selection, so that the derivatives of a failed lane are NaN too.

@@ -23,10 +23,14 @@ def grid(**axes: Any) -> Settings:
 
     ```
     """
-    arrays = [np.atleast_1d(np.asarray(values, float)) for values in axes.values()]
-    for name, values in zip(axes, arrays, strict=True):
-        if values.ndim != 1 or not values.size:
-            raise InputError(f"{name} is {axes[name]}: give a number or a flat list of numbers")
+    arrays = []
+    for name, values in axes.items():
+        try:
+            arrays.append(np.atleast_1d(np.asarray(values, float)))
+        except (TypeError, ValueError):
+            arrays.append(np.empty(0))
+        if arrays[-1].ndim != 1 or not arrays[-1].size:
+            raise InputError(f"{name} is {values!r}: give a number or a flat list of numbers")
     return dict(zip(axes, np.meshgrid(*arrays, indexing="ij"), strict=True))
 
 

@@ -47,6 +47,7 @@ class System:
         set_("parameters", _symbols(self.parameters, "parameters"))
         initial: Any = self.initial
         if isinstance(initial, Mapping):
+            _only_states(initial, self.state, "initial")
             initial = tuple(initial.get(symbol, 0) for symbol in self.state)
         set_("initial", tuple(sp.sympify(value) for value in initial or (0,) * len(self.state)))
         if len(self.initial) != len(self.state):
@@ -60,6 +61,8 @@ class System:
         set_("clock", sp.sympify(self.clock))
         if self.timescale is not None:
             set_("timescale", sp.sympify(self.timescale))
+        if self.clock == 0:
+            raise InputError("clock is 0: give a positive expression")
         self._declared("clock", (self.clock,))
         self._declared("observables", [value for _, value in self.observables])
         self._declared("initial", self.initial, self.parameters)
@@ -187,11 +190,14 @@ class GradientFlow(System):
         super().__post_init__()
         metric: Any = {} if self.metric is None else self.metric
         if isinstance(metric, Mapping):
+            _only_states(metric, self.state, "metric")
             metric = sp.diag(*(metric.get(symbol, 1) for symbol in self.state))
         metric = sp.ImmutableMatrix(metric)
         n = len(self.state)
         if metric.shape != (n, n) or metric != metric.T:
             raise InputError(f"metric is {metric.shape}: give a symmetric {n} × {n} matrix")
+        if metric.det() == 0:
+            raise InputError(f"metric {metric.tolist()} is singular: give a positive definite one")
         object.__setattr__(self, "metric", metric)
         if "loss" not in dict(self.observables):
             object.__setattr__(self, "observables", (("loss", self.loss), *self.observables))
@@ -229,6 +235,15 @@ class GradientFlow(System):
             self,
             loss=self.loss + step / 4 * correction,
             parameters=self.parameters + tuple(new),
+        )
+
+
+def _only_states(values: Mapping[Any, Any], state: tuple[sp.Symbol, ...], name: str) -> None:
+    """Raise `InputError` on a key that is no state; symbols with other assumptions are none."""
+    if stray := [str(key) for key in values if key not in state]:
+        raise InputError(
+            f"{name} names {', '.join(stray)}, which is no state: use the symbols of state, "
+            "with the same assumptions"
         )
 
 

@@ -72,7 +72,7 @@ def solve(
     """
     require_x64()
     times = np.atleast_1d(np.asarray(times, float))
-    if times.ndim != 1 or not (np.isfinite(times).all() and (times >= 0).all()):
+    if times.ndim != 1 or not times.size or not (np.isfinite(times).all() and (times >= 0).all()):
         raise InputError(f"times is {times}: give a flat list of finite times ≥ 0")
     if (np.diff(times) <= 0).any():
         raise InputError(f"times is {times}: give increasing times")

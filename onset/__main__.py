@@ -40,6 +40,11 @@ def main(arguments: Sequence[str]) -> int:
     except InputError as error:
         print(f"onset: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        print(f"onset: {error}: make room for it, or choose another place", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("onset: interrupted; what was finished is kept", file=sys.stderr)
         return 130

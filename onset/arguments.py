@@ -136,6 +136,8 @@ def axis(name: str, text: str) -> np.ndarray:
         if ":" not in text:
             return np.array([float(part) for part in text.split(",")])
         low, high, count = text.split(":")
+        if int(count) > 100_000_000:
+            raise ValueError
         space = np.geomspace if float(low) > 0 and float(high) > 0 else np.linspace
         if int(count) < 1:
             raise ValueError
@@ -158,7 +160,10 @@ def set_up_jax() -> None:
     folder = os.environ.get("ONSET_CACHE_DIR") or platformdirs.user_cache_dir("onset")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
+        writable = os.access(folder, os.W_OK)
     except OSError:
+        writable = False
+    if not writable:
         return  # a read-only home costs the next command some seconds, and nothing else
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,6 +82,8 @@ def _flow(
         return {"status": status.name.lower(), "time": None, "horizon": config.horizon}
     say(_line(f"{each.name}: flow", f"{time:,.2f}", _steps(time, config.lr)))
     for name, law in answer["laws"].items():
+        if law["time"] is None:
+            continue
         law["error"] = law["time"] / time - 1
         say(f"    {name} − flow: {law['time'] - time:+,.2f} ({law['error']:+.2%})")
     return {"status": "reached", **_answer(time, config.lr)}
@@ -94,5 +97,7 @@ def _steps(time: float, lr: float | None) -> str:
     return "" if lr is None else f"{time / lr:,.1f}"
 
 
-def _answer(time: float, lr: float | None) -> dict[str, float]:
-    return {"time": time} if lr is None else {"time": time, "steps": time / lr}
+def _answer(time: float, lr: float | None) -> dict[str, float | None]:
+    """The time, and the steps where lr says them; None beyond floating point, as JSON needs."""
+    known = time if math.isfinite(time) else None
+    return {"time": known} if lr is None else {"time": known, "steps": known and known / lr}

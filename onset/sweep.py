@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import time
@@ -14,6 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from dynamics import InputError, PassageStatus, Settings, grid
+from dynamics.files import atomic
 from surrogate_models import SurrogateModel, predict
 from validation import RunFolder
 
@@ -129,8 +131,8 @@ def _rows(settings: Settings, result: dict[str, np.ndarray]) -> Iterator[list[An
 
 
 def _write_csv(path: Path, settings: Settings, result: dict[str, np.ndarray]) -> None:
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file)
+    with atomic(path) as file:
+        writer = csv.writer(codecs.getwriter("utf-8")(file))
         writer.writerow([*settings, *result])
         writer.writerows(_rows(settings, result))
 

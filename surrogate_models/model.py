@@ -215,4 +215,5 @@ def _evaluate(expression: sp.Basic, values: Mapping[str, Any]) -> Any:
 
         modules.insert(0, {"erfc": erfc})
     function = sp.lambdify(symbols, expression, modules=modules)
-    return function(*(values[str(symbol)] for symbol in symbols))
+    with np.errstate(all="ignore"):  # what is beyond floating point shows as infinite or NaN
+        return function(*(values[str(symbol)] for symbol in symbols))

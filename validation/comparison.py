@@ -68,7 +68,7 @@ def compare(
             f"predicted has shape {time.shape} and measured {measured.time.shape}: "
             "predict for exactly the nets measured"
         )
-    both = known & measured.reached
+    both = known & measured.reached & (measured.time > 0)
     censored = np.isinf(measured.bounded)
     return Comparison(
         error=np.where(both, time / np.where(both, measured.time, 1) - 1, np.nan),

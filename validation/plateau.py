@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import binom
 
-from dynamics import PassageStatus
+from dynamics import InputError, PassageStatus
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,24 @@ def plateau_lengths(
     The crossing is interpolated between steps, linearly in the logarithm of the loss.
     """
     losses = np.asarray(losses, float)
+    if losses.ndim != 2 or not losses.size:
+        raise InputError(f"losses has shape {losses.shape}: give one row per net")
+    if not 0 < ratio < 1:
+        raise InputError(f"ratio is {ratio}: give a number between 0 and 1")
+    if not 0 < lr < np.inf:
+        raise InputError(f"lr is {lr}: give a positive number")
     level = ratio * losses[:, 0]
     below, broken = losses <= level[:, None], ~np.isfinite(losses)
     ended = below.any(axis=1)
     step = np.argmax(below, axis=1)
     # Whatever happens after the plateau has ended does not count against it.
-    failed = broken.any(axis=1) & (~ended | (np.argmax(broken, axis=1) < step))
+    failed = broken.any(axis=1) & (~ended | (np.argmax(broken, axis=1) <= step))
+    failed |= losses[:, 0] <= 0  # no plateau to leave
     rows = np.arange(len(losses))
     with np.errstate(all="ignore"):  # curves without a crossing divide by nothing useful
         above, under = np.log(losses[rows, step - 1]), np.log(losses[rows, step])
         crossing = step - (np.log(level) - under) / (above - under)
-    crossing = np.where(step == 0, 0, crossing)
+    crossing = np.where(np.isfinite(under), crossing, step)  # a loss that fell to 0 outright
     time = lr * np.where(ended, crossing, losses.shape[1] - 1)
     status = np.where(ended, PassageStatus.REACHED, PassageStatus.CENSORED)
     return PlateauLengths(
@@ -70,6 +77,8 @@ def median_interval(
     full range where the sample is too small for that (93.75% for 5 seeds). NaNs are left out;
     of nothing, everything is NaN.
     """
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence is {confidence}: give a number between 0 and 1")
     ordered = np.sort(times[~np.isnan(times)])
     n = len(ordered)
     if not n:

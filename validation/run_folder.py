@@ -17,6 +17,7 @@ import json
 import os
 import threading
 import tomllib
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,8 @@ class RunFolder:
     """
 
     def __init__(self, root: Path, name: str, config: Any):
-        values = json.loads(json.dumps(dataclasses.asdict(config)))
-        text = json.dumps({"run": name, **values}, sort_keys=True)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-        self._open(Path(root) / f"{name}-{digest}", {"run": name, **values})
+        values = json.loads(json.dumps({"run": name, **dataclasses.asdict(config)}))
+        self._open(Path(root) / _name(values), values)
 
     @classmethod
     def existing(cls, path: Path) -> RunFolder:
@@ -62,7 +61,7 @@ class RunFolder:
             if config is not None:
                 self._reserve()
             if config is not None and not file.exists():
-                if set(path.iterdir()) - {path / ".lock"}:
+                if any(child.is_file() and _kept(child) for child in path.rglob("*")):
                     raise InputError(
                         f"run folder {path} holds files but no config.toml: "
                         "move it away, or choose another --out"
@@ -80,11 +79,12 @@ class RunFolder:
             raise InputError(
                 f"{file} is unreadable ({error}): move the run folder away, or name another"
             ) from None
-        if config is not None and found != config:
+        if found != (config or found) or _name(found) != path.resolve().name:
             raise InputError(
                 f"{file} does not hold the config that names its folder: move the folder away"
             )
         self.config = found
+        (path / "arrays").mkdir(exist_ok=True)
         self.results = self._read_results()
 
     def _reserve(self) -> None:
@@ -120,6 +120,11 @@ class RunFolder:
                 ) from None
         if half:
             write(file, whole and whole + "\n")
+        for name in results:
+            if self._array(name).exists() and not zipfile.is_zipfile(self._array(name)):
+                raise InputError(
+                    f"{self._array(name)} is unreadable: remove it to compute its cell again"
+                )
         return {name: cell for name, cell in results.items() if self._array(name).exists()}
 
     def _array(self, cell: str) -> Path:
@@ -155,6 +160,17 @@ class RunFolder:
         for stray in (self.path / "arrays").glob("*.partial"):
             stray.unlink()
         self.results = ordered
+
+
+def _name(config: Mapping[str, Any]) -> str:
+    """The folder's name: what is run, and a hash of all that it is run with."""
+    text = json.dumps(config, sort_keys=True)
+    return f"{config.get('run')}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _kept(file: Path) -> bool:
+    """Whether a file is more than a leftover of a process killed before it began."""
+    return file.name != ".lock" and not file.name.endswith(".partial")
 
 
 def write(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from dynamics import InputError, PassageTimes
+from dynamics import InputError, PassageStatus, PassageTimes
 from dynamics.parallel import on_all_cores
 from surrogate_models import (
     Law,
@@ -73,7 +73,18 @@ class SingleLocationStudy:
             raise InputError(f"weight_scale is {self.weight_scale}: give 0 or a positive number")
         if not 0 < self.ratio < 1:
             raise InputError(f"ratio is {self.ratio}: give a number between 0 and 1")
-        _ = self.tasks  # each combination is checked as its task is made
+        if self.seed + self.seeds > 2**31 or self.seeds > 10_000:
+            raise InputError(
+                f"seeds is {self.seeds} from seed {self.seed}: give at most 10000, below 2**31"
+            )
+        for task in self.tasks.values():  # each combination is checked as its task is made
+            T, d = task.sequence_length, task.dimension
+            numbers = self.seeds * (max(self.batch, 1) * T * d + d * d)
+            if numbers > 2e9:
+                raise InputError(
+                    f"T = {T}, d = {d}, batch = {self.batch}, seeds = {self.seeds}: a step would "
+                    f"hold {numbers:.2g} numbers, give a smaller one of them"
+                )
 
     @property
     def tasks(self) -> dict[str, SingleLocationTask]:
@@ -103,9 +114,13 @@ def run(study: SingleLocationStudy, root: Path, *, progress: bool = True) -> Run
     Cells are trained on all cores, the longest first. An interrupted run is taken up where it
     stopped, and ends with the same files as any other.
     """
-    folder = RunFolder(root, NAME, study)
     tasks = study.tasks
     expected = {cell: _expected_steps(task, study) for cell, task in tasks.items()}
+    if (steps := max(expected.values())) > 1e8:
+        raise InputError(
+            f"lr is {study.lr}: a cell would take {steps:.2g} steps, give a larger one"
+        )
+    folder = RunFolder(root, NAME, study)
     pending = [cell for cell in tasks if cell not in folder.results]
 
     def cost(cell: str) -> float:
@@ -230,7 +245,11 @@ def results(folder: RunFolder) -> StudyResults:
             )
         return values
 
-    measured = PlateauLengths(column("time"), column("status").astype(int))
+    status = column("status")
+    if not np.isin(status, list(PassageStatus)).all():
+        file = folder.path / "results.jsonl"
+        raise InputError(f"{file} holds a status that is none: remove its line to compute it again")
+    measured = PlateauLengths(column("time"), status.astype(int))
     sizes = np.array([(t.sequence_length, t.dimension, t.repetition) for t in tasks.values()])
     of_cell = {name: sizes[:, [i]] for i, name in enumerate(("T", "d", "B"))}
     own = {name: column(name) for name in ("M", "w0", "r0")}
