@@ -77,8 +77,9 @@ def _flow(
     passages = predict(each, settings, rho=config.ratio, horizon=config.horizon).passages
     time, status = float(passages.time), PassageStatus(int(passages.status))
     if status is not PassageStatus.REACHED:
-        reason = "longer than" if status is PassageStatus.CENSORED else "unknown: the solver failed"
-        say(_line(f"{each.name}: flow", f"{reason} {time:,.6g}"))
+        late = status is PassageStatus.CENSORED
+        reason = f"longer than {time:,.6g}" if late else "unknown: the solver failed"
+        say(_line(f"{each.name}: flow", reason))
         return {"status": status.name.lower(), "time": None, "horizon": config.horizon}
     say(_line(f"{each.name}: flow", f"{time:,.2f}", _steps(time, config.lr)))
     for name, law in answer["laws"].items():

@@ -184,6 +184,41 @@ def test_extreme_rates_need_no_scale_of_their_own():
     np.testing.assert_allclose(times.time, np.log(5) / rates, rtol=1e-7)
 
 
+def test_beyond_floating_point_is_a_failure():
+    """A loss that overflows or vanishes has no fraction to fall to."""
+    start = replace(DECAY, initial=(k,), loss=x**2 / 2, observables={"loss": x**2 / 2})
+    times = first_passage(start, loss_ratio=0.2, at={"k": [1.0, 1e200, 1e-200, 1e-4]})
+    assert times.status.tolist() == [REACHED, FAILED, FAILED, REACHED]
+    np.testing.assert_allclose(times.time[[0, 3]], np.log(5) / 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize("ratio", [1e-20, 1e-24, 1e-30])
+def test_the_solvers_noise_is_no_crossing(ratio):
+    """Below the tolerance nothing is known; a smaller one finds the crossing."""
+    assert first_passage(DECAY, loss_ratio=ratio, at={"k": 1.0}).status == FAILED
+    finer = first_passage(DECAY, loss_ratio=ratio, at={"k": 1.0}, atol=1e-22)
+    np.testing.assert_allclose(finer.time, -np.log(ratio) / 2, rtol=1e-7)
+
+
+def test_a_level_that_is_never_reached_but_approached_is_a_failure():
+    assert first_passage(DECAY, Threshold("x", level=0.0), at={"k": 1.0}).status == FAILED
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-6])
+def test_a_level_close_to_the_start(gap):
+    times = first_passage(DECAY, loss_ratio=1 - gap, at={"k": 1.0})
+    np.testing.assert_allclose(times.time, -np.log1p(-gap) / 2, rtol=1e-6, atol=1e-12)
+
+
+def test_kernels_of_other_code_are_not_reused(cache, monkeypatch):
+    system = replace(DECAY, observables={"fourth": x**4})
+    for source in (b"one", b"two"):
+        monkeypatch.setattr("dynamics.exported._source", lambda source=source: source)
+        passage._compiled.cache_clear()
+        first_passage(system, loss_ratio=0.3, at={"k": 1.0})
+    assert len(list(cache.glob("onset-*.stablehlo"))) == 2
+
+
 def test_the_table_names_every_lane():
     table = first_passage(DECAY, loss_ratio=0.2, at={"k": [1.0, 2.0]}).table().splitlines()
     assert table[0].split() == ["k", "time", "status"]
@@ -201,7 +236,11 @@ def test_the_table_names_every_lane():
         (dict(loss_ratio=0.2, at={"k": 1.0}, horizon=-1), "horizon is -1: give positive"),
         (dict(loss_ratio=0.2, at={"k": 1.0}, horizon=np.nan), "horizon is nan: give positive"),
         (dict(loss_ratio=0.2, at={"k": [1.0, 2]}, horizon=[1, 2, 3]), r"horizon has shape \(3,\)"),
-        (dict(loss_ratio=0.2, at={"k": 1.0}, chunk=0), "chunk is 0: give a positive number"),
+        (dict(loss_ratio=0.2, at={"k": 1.0}, chunk=0), "chunk is 0: give a positive whole number"),
+        (dict(loss_ratio="0.2", at={"k": 1.0}), "loss ratio is '0.2'"),
+        (dict(loss_ratio=0.2, at={"k": 1.0}, horizon="late"), "horizon is 'late'"),
+        (dict(loss_ratio=0.2, at={"k": 1.0}, rtol=-1), "rtol is -1: give a number above 0"),
+        (dict(loss_ratio=0.2, at={"k": 1.0}, atol=10), "atol is 10: give a number above 0"),
         (dict(threshold=0.2, at={"k": 1.0}), "threshold is 0.2: give a Threshold"),
         (dict(loss_ratio=0.2, at={"k": 1.0}, derivatives=("q",)), "derivatives names q"),
     ],

@@ -62,6 +62,10 @@ def test_modified_flow_is_gradient_descent_to_second_order():
         (dict(state=(x,), parameters=(k,), timescale=x), "timescale holds x"),
         (dict(state=(x,), parameters=(k,), observables={"o": y}), "observables holds y"),
         (dict(state=(x,), parameters=(k,), metric=sp.eye(2)), "metric is"),
+        (dict(state=(x,), parameters=(k,), metric=sp.zeros(1)), "is singular"),
+        (dict(state=(x,), parameters=(k,), metric={y: 7}), "metric names y, which is no state"),
+        (dict(state=(x,), parameters=(k,), initial={sp.Symbol("x"): 2}), "same assumptions"),
+        (dict(state=(x,), parameters=(k,), clock=0), "clock is 0"),
     ],
 )
 def test_bad_declarations_are_named(arguments, message):

@@ -27,6 +27,24 @@ def test_censored_and_failed_are_told_apart():
     assert np.isinf(measured.bounded[0]) and np.isnan(measured.bounded[2])
 
 
+def test_losses_without_a_plateau_have_no_length():
+    losses = np.array([[np.inf, 1, 0.1], [1, -np.inf, 0], [0, 0, 0], [1, 0.5, 0]])
+    measured = plateau_lengths(losses, ratio=0.2, lr=1.0)
+    assert measured.status.tolist() == [FAILED, FAILED, FAILED, REACHED]
+    assert measured.time[3] == 2
+    for bad, message in (
+        (dict(ratio=2, lr=1), "ratio is 2"),
+        (dict(ratio=np.nan, lr=1), "ratio is nan"),
+        (dict(ratio=0.2, lr=-1), "lr is -1"),
+    ):
+        with pytest.raises(InputError, match=message):
+            plateau_lengths(losses, **bad)
+    with pytest.raises(InputError, match="losses has shape"):
+        plateau_lengths(losses[0], ratio=0.2, lr=1)
+    with pytest.raises(InputError, match="confidence is -1"):
+        median_interval(np.ones(3), confidence=-1)
+
+
 def test_median_interval_covers_as_often_as_it_says():
     median, low, high, coverage = median_interval(np.array([3.0, 1, 5, 2, 4]))
     assert (median, low, high, coverage) == (3, 1, 5, 0.9375)

@@ -117,8 +117,20 @@ def test_damage_is_named_and_nothing_is_lost(folder, damage, message):
 
 def test_unreadable_arrays_are_named(folder):
     (folder.path / "arrays" / "a.npz").write_bytes(b"PK")
-    with pytest.raises(InputError, match="a.npz is unreadable .* remove it"):
+    with pytest.raises(InputError, match="a.npz is unreadable: remove it"):
         reopen(folder).arrays("a")
+
+
+def test_a_folder_whose_config_was_edited_is_not_reported_on(folder):
+    _change_config(folder.path)
+    with pytest.raises(InputError, match="does not hold the config that names its folder"):
+        RunFolder.existing(folder.path)
+
+
+def test_a_run_killed_before_its_config_can_begin_again(tmp_path):
+    path = RunFolder(tmp_path, "test", Config()).path
+    (path / "config.toml").rename(path / "config.toml.1-2.partial")
+    assert RunFolder(tmp_path, "test", Config()).results == {}
 
 
 def test_an_absent_folder_is_named(tmp_path):
