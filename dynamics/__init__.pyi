@@ -1,5 +1,6 @@
+from .claims import SMALL, Claim, Judgement, Verdict, Witness, judge
 from .compilation import CompiledSystem, compile_system, symbolic_function
-from .errors import InputError, InvarianceError, PrecisionError
+from .errors import ContradictionError, InputError, InvarianceError, PrecisionError
 from .identities import is_zero
 from .passage import PassageStatus, PassageTimes, Threshold, first_passage, passage_time
 from .precision import enable_x64
@@ -9,10 +10,14 @@ from .system import GradientFlow, System, VectorField
 from .trajectory import Trajectory, solve
 
 __all__ = [
+    "SMALL",
+    "Claim",
     "CompiledSystem",
+    "ContradictionError",
     "GradientFlow",
     "InputError",
     "InvarianceError",
+    "Judgement",
     "PassageStatus",
     "PassageTimes",
     "PrecisionError",
@@ -22,11 +27,14 @@ __all__ = [
     "Threshold",
     "Trajectory",
     "VectorField",
+    "Verdict",
+    "Witness",
     "compile_system",
     "enable_x64",
     "first_passage",
     "grid",
     "is_zero",
+    "judge",
     "passage_time",
     "reduce",
     "solve",

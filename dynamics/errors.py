@@ -11,3 +11,7 @@ class InvarianceError(ValueError):
 
 class PrecisionError(RuntimeError):
     """A float64 computation was asked for while JAX runs in float32."""
+
+
+class ContradictionError(Exception):
+    """A proof and a numerical witness contradict each other: one of them is a bug."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
@@ -13,6 +13,9 @@ from jaxtyping import Bool, Float
 from sympy.logic.boolalg import Boolean
 
 from dynamics import GradientFlow, InputError, Reduction, Settings, is_zero
+
+if TYPE_CHECKING:
+    from .ledger import Equation, Ledger
 
 # The fraction ρ of the initial loss at which a plateau ends; laws are expressions in it.
 RHO = sp.Symbol("rho", positive=True)
@@ -96,6 +99,7 @@ class Law:
     - `validity`: ranges in which its error was measured, the tightest first.
     - `limits`: a condition on the parameters and `RHO`, what the measurement covered at all;
       outside it nothing is claimed. `measured` says the same in words.
+    - `proof`: makes the equations that derive it, for the ledger.
     """
 
     name: str
@@ -104,6 +108,7 @@ class Law:
     validity: tuple[Validity, ...]
     limits: Boolean
     measured: str
+    proof: Callable[[SurrogateModel, Law], Iterable[Equation]] | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,7 @@ class SurrogateModel:
     - `laws`: closed-form plateau lengths, the recommended one first.
     - `beside`: names of models whose prediction belongs beside this one's.
     - `plateau_of`: the observable whose fall ends the plateau.
+    - `ledger`: makes the equations of the source, beside what the model gives for them.
     """
 
     name: str
@@ -137,6 +143,7 @@ class SurrogateModel:
     laws: tuple[Law, ...]
     beside: tuple[str, ...] = ()
     plateau_of: str = "loss"
+    ledger: Ledger | None = None
 
     def prove(self) -> None:
         """Raise unless the embedding is invariant and the stated flow is the reduced one."""
@@ -209,11 +216,16 @@ class SurrogateModel:
 def _evaluate(expression: sp.Basic, values: Mapping[str, Any]) -> Any:
     """The expression at the named values. Only functions that numpy lacks load scipy."""
     symbols = sorted(expression.free_symbols, key=str)
-    modules: list[Any] = ["numpy"]
+    special: dict[str, Any] = {}
     if expression.has(sp.erfc):
         from scipy.special import erfc
 
-        modules.insert(0, {"erfc": erfc})
+        special["erfc"] = erfc
+    if expression.has(sp.LambertW):
+        from scipy.special import lambertw
+
+        special["LambertW"] = lambda z, branch: np.real(lambertw(z, branch))
+    modules: list[Any] = [special, "numpy"]
     function = sp.lambdify(symbols, expression, modules=modules)
     with np.errstate(all="ignore"):  # what is beyond floating point shows as infinite or NaN
         return function(*(values[str(symbol)] for symbol in symbols))

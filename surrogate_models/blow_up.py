@@ -1,0 +1,203 @@
+"""Finite-time blow-up of the early flow: where the leading terms of every law come from.
+
+While attention is still sparse in mass, α ≪ 1, each surrogate's weight u and score gap g follow
+
+    du/dt = λ e^{kg} − ν u,      dg/dt = c λ u e^{kg}
+
+with a growth λ, a coupling c, k attention hops and a damping ν, the noise of the other tokens.
+Without damping dg/du = cu: Q = g − cu²/2 is conserved, so du/dt = λ exp(ck(u² − u₀²)/2) from
+g = 0, u = u₀, and u is infinite at a Gaussian tail over its density, the Mills ratio.
+Attention forms at that time, up to what is small in 1/T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy as sp
+
+from dynamics import SMALL, Claim, GradientFlow
+
+from .ledger import Equation, Step
+from .model import RHO
+
+_x, _y = sp.symbols("x y", positive=True)
+
+
+def mills_ratio(x: sp.Expr) -> sp.Expr:
+    """(1 − Φ(x))/φ(x) of the standard normal distribution."""
+    return sp.sqrt(sp.pi / 2) * sp.exp(x**2 / 2) * sp.erfc(x / sp.sqrt(2))
+
+
+@dataclass(frozen=True)
+class BlowUp:
+    """The early flow of a weight and a score gap (see this module).
+
+    Arguments:
+
+    - `weight`, `gap`: the symbols u and g.
+    - `growth`, `coupling`, `damping`, `hops`: λ, c, ν and k.
+    - `start`: u₀.
+    """
+
+    weight: sp.Symbol
+    gap: sp.Symbol
+    growth: sp.Expr
+    coupling: sp.Expr = sp.S.One
+    damping: sp.Expr = sp.S.Zero
+    hops: sp.Expr = sp.S.One
+    start: sp.Expr = sp.S.Zero
+
+    @property
+    def leading(self) -> sp.Expr:
+        """The blow-up time without damping, in units of t."""
+        steepness = sp.sqrt(self.coupling * self.hops)
+        tail = mills_ratio(self.start * steepness) if self.start != 0 else sp.sqrt(sp.pi / 2)
+        return tail / (self.growth * steepness)
+
+    @property
+    def noise(self) -> sp.Expr:
+        """By how much damping delays it, to first order, for one hop from u₀ = 0."""
+        return (1 - sp.pi / 4) * self.damping / (self.growth**2 * self.coupling)
+
+    def saturation(self, share: sp.Expr, loss: sp.Expr) -> sp.Expr:
+        """The next order in the share b = B/T of relevant tokens, for one hop from u₀ = 0.
+
+        Attention saturates: e^{−g} du becomes the orbit's own, g + b(e^g − 1) ≈ cu²/2, which
+        leaves the parabola where b e^g = g, at g* = −W₋₁(−b). The first order of the quadrature
+        is √(2g*)(1 + (½ + ln 2)/g*), less `loss` times √(π/2), what the prefactors lose.
+        """
+        gap = -sp.LambertW(-share, -1)
+        gain = sp.sqrt(2 * gap) * (1 + (sp.Rational(1, 2) + sp.log(2)) / gap)
+        return share * (gain - loss * sp.sqrt(sp.pi / 2)) / (self.growth * sp.sqrt(self.coupling))
+
+    @property
+    def rates(self) -> dict[sp.Symbol, sp.Expr]:
+        """du/dt and dg/dt."""
+        drive = self.growth * sp.exp(self.hops * self.gap)
+        return {
+            self.weight: drive - self.damping * self.weight,
+            self.gap: self.coupling * self.weight * drive,
+        }
+
+    def equations(
+        self,
+        flow: GradientFlow,
+        limit: Mapping[sp.Symbol, Any],
+        embedding: Mapping[sp.Symbol, Any] | None = None,
+        **domain: Any,
+    ) -> Iterator[Equation]:
+        """What makes `leading` and `noise` the model's.
+
+        Arguments:
+
+        - `flow`: the model's flow.
+        - `limit`: how its parameters grow as `SMALL` tends to 0.
+        - `embedding`: its states as functions of u and g, where they are not u and g themselves.
+        """
+        states = embedding or {self.weight: self.weight, self.gap: self.gap}
+        drive = self.growth * sp.exp(self.hops * self.gap)
+        for state, rate in zip(flow.state, flow.rhs, strict=True):
+            along = sum(sp.diff(states[state], z) * r for z, r in self.rates.items())
+            size = self.rates[self.gap] if state is self.gap else drive
+            there = rate.subs(states, simultaneous=True)
+            text = f"early rate of {state}"
+            yield _law(text, Claim(along, there, limit=limit, scale=size, domain=domain))
+        Q = self.gap - self.coupling * self.weight**2 / 2
+        undamped = replace(self, damping=sp.S.Zero).rates
+        change = sum(sp.diff(Q, z) * rate for z, rate in undamped.items())
+        yield _law(f"Q = {Q} is conserved without damping", Claim(0, change))
+        yield _law("its blow-up time is the quadrature of 1/u̇ along Q", self._quadrature())
+        if self.damping != 0 and self.start == 0:
+            yield from self._delay()
+
+    def _quadrature(self) -> Claim:
+        u, steepness = sp.Symbol("u", positive=True), sp.Symbol("s", positive=True)
+        start = sp.Symbol("u0", real=True) if self.start != 0 else sp.S.Zero
+        time = sp.integrate(sp.exp(steepness * (start**2 - u**2) / 2), (u, start, sp.oo))
+        values = {steepness: self.coupling * self.hops, start: self.start}
+        return Claim(self.leading, time.subs(values) / self.growth)
+
+    def _delay(self) -> Iterator[Equation]:
+        # In x = √c u and √c λ t, with ε = ν/(√c λ): x' = e^g − εx, g' = x e^g.
+        epsilon, F = sp.Symbol("epsilon_", positive=True), sp.Symbol("F")
+        growth = sp.integrate(_y**2 * sp.exp(-(_y**2) / 2), (_y, 0, _x))
+        gap = _x**2 / 2 + epsilon * F
+        speed = sp.exp(gap) - epsilon * _x
+        # dg/dx along the path: x plus ε times the slope of F
+        slope = _x + epsilon * sp.diff(growth, _x)
+        yield _law(
+            "damping lifts the gap by ε∫y² exp(−y²/2)dy to first order",
+            Claim(
+                slope,
+                _x * sp.exp(gap) / speed,
+                limit={epsilon: epsilon * SMALL},
+                scale=epsilon,
+            ),
+        )
+        first = sp.diff(1 / speed, epsilon).subs(epsilon, 0).subs(F, growth)
+        delay = sp.integrate(sp.expand(first), (_x, 0, sp.oo))
+        unit = 1 / (sp.sqrt(self.coupling) * self.growth)
+        yield _law(
+            "and delays the blow-up by its first-order integral",
+            Claim(self.noise, delay * self.damping * unit**2),
+        )
+
+
+def saturation_equations() -> Iterator[Equation]:
+    """The two constants of `BlowUp.saturation`."""
+    u, near = sp.symbols("u delta", positive=True)
+    # Beyond g*, in u = b e^g/g*: what the root √(1 + u) − 1 leaves, less its logarithm at 0.
+    antiderivative = sp.integrate((sp.sqrt(1 + u) - 1) / u**2, u)
+    rest = sp.limit(antiderivative, u, sp.oo) - antiderivative.subs(u, near)
+    yield _law(
+        "the orbit beyond g* adds ½ + ln 2",
+        Claim(
+            sp.Rational(1, 2) + sp.log(2),
+            sp.limit(rest + sp.log(near) / 2, near, 0, "+"),
+        ),
+    )
+    yield _law(
+        "each prefactor takes a multiple of √(π/2)",
+        Claim(
+            sp.sqrt(sp.pi / 2),
+            sp.integrate(sp.exp(-u) / sp.sqrt(2 * u), (u, 0, sp.oo)),
+        ),
+    )
+
+
+def relaxation(rate: sp.Expr) -> sp.Expr:
+    """How long ẏ = rate (1 − y) takes from 0 until (1 − y)² = ρ."""
+    return sp.log(1 / RHO) / (2 * rate)
+
+
+def relaxation_equation(rate: sp.Expr) -> Equation:
+    """What makes `relaxation` right."""
+    y, part = sp.symbols("y r", positive=True)
+    time = sp.integrate(1 / (1 - y), (y, 0, 1 - part))
+    return _law(
+        "attention formed, the loss relaxes to ρ in",
+        Claim(
+            relaxation(rate), time.subs(part, sp.sqrt(RHO)) / rate, domain={RHO: (0.01, 0.99)}
+        ),
+    )
+
+
+def _law(text: str, claim: Claim) -> Equation:
+    return Equation(Step.LAW, text, claim)
+
+
+def late_rate(
+    flow: GradientFlow, weight: sp.Symbol, gap: sp.Symbol, claimed: sp.Expr
+) -> Equation:
+    """The rate of the weight once the gap is large."""
+    formed = {gap: gap - sp.log(SMALL)}
+    rate = dict(zip(flow.state, flow.rhs, strict=True))[weight]
+    return _law(f"late rate of {weight}", Claim(claimed, rate, limit=formed))
+
+
+def total(time: sp.Expr, *terms: sp.Expr) -> Equation:
+    """That a law is the sum of the terms derived."""
+    return _law("the law is their sum", Claim(time, sp.Add(*terms), domain={RHO: (0.01, 0.99)}))
