@@ -103,7 +103,11 @@ class Judgement:
 
     def __str__(self) -> str:
         if self.verdict is Verdict.LEADING:
-            return f"{self.verdict}, relative error ≈ {self.error}"
+            if len(text := str(self.error)) <= 60:
+                return f"{self.verdict}, relative error ≈ {text}"
+            limit = ", ".join(f"{symbol} → {value}" for symbol, value in self.claim.limit)
+            power = SMALL**self.order if self.order is not None else SMALL
+            return f"{self.verdict}, relative error O({power}) with {limit}"
         if self.verdict is Verdict.DIFFERS:
             return f"{self.verdict} ({self.witness})"
         return str(self.verdict)

@@ -1,4 +1,4 @@
-"""Proofs that an expression is identically zero.
+"""Algebra of expressions with exponentials: proofs that one is zero, and cancellation.
 
 The reduced dynamics of softmax attention are rational functions of the parameters, of roots
 and of exponentials of the scores. Sympy's general `simplify` takes minutes on them; writing
@@ -29,16 +29,46 @@ def is_zero(expression: sp.Expr) -> bool:
 
     ```
     """
+    rational, _ = _in_generators(sp.sympify(expression).rewrite(_EXPONENTIAL, sp.exp))
+    numerator, _ = sp.fraction(sp.together(rational))
+    return sp.expand(numerator) == 0
+
+
+def cancelled(expression: sp.Expr) -> sp.Expr:
+    """The same expression without common factors, exponentials among them.
+
+    What tends to 0/0 where an exponential overflows or vanishes can then be evaluated there.
+
+    ```python
+    >>> x = sp.Symbol("x")
+    >>> cancelled(sp.exp(-x) / (sp.exp(-2 * x) + sp.exp(-x)))
+    1/(1 + exp(-x))
+
+    ```
+    """
+    rational, generators = _in_generators(sp.sympify(expression))
+    return sp.cancel(rational).xreplace(generators)
+
+
+def _in_generators(expression: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Expr]]:
+    """Exponentials as powers of generators, and what each generator stands for."""
     generators: dict[sp.Expr, sp.Symbol] = {}
+    decaying: set[sp.Expr] = set()
 
     def split(argument: sp.Expr) -> sp.Expr:
         """exp(argument) as a product of powers of generators, one per term of the exponent."""
         product = sp.S.One
         for term in sp.Add.make_args(sp.expand(argument)):
             number, rest = term.as_coeff_Mul(rational=True)
+            if number < 0:
+                decaying.add(rest)
             product *= generators.setdefault(rest, sp.Dummy(positive=True)) ** number
         return product
 
-    exponential = sp.sympify(expression).rewrite(_EXPONENTIAL, sp.exp)
-    numerator, _ = sp.fraction(sp.together(exponential.replace(sp.exp, split)))
-    return sp.expand(numerator) == 0
+    rational = expression.replace(sp.exp, split)
+    # Powers of what decays, where anything does: it may vanish, but not overflow.
+    inverted = {generators[rest]: 1 / generators[rest] for rest in decaying}
+    meaning = {
+        symbol: sp.exp(-rest if rest in decaying else rest) for rest, symbol in generators.items()
+    }
+    return rational.xreplace(inverted), meaning

@@ -10,6 +10,7 @@ from typing import Any, Self
 import sympy as sp
 
 from .errors import InputError
+from .identities import cancelled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +212,9 @@ class GradientFlow(System):
 
     @cached_property
     def rhs(self) -> tuple[sp.Expr, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return tuple(-self.metric.inv() * self.gradient)
+        rates = tuple(-self.metric.inv() * self.gradient)
+        # A metric of the state may vanish with the gradient, as on the simplex at its corners.
+        return tuple(map(cancelled, rates)) if self.metric.has(*self.state) else rates
 
     def hessian(self) -> sp.ImmutableMatrix:
         """∂²loss/∂state², n × n."""

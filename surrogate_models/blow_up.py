@@ -23,7 +23,9 @@ from dynamics import SMALL, Claim, GradientFlow
 from .ledger import Equation, Step
 from .model import RHO
 
-_x, _y = sp.symbols("x y", positive=True)
+_x, _y, _epsilon = sp.symbols("x y epsilon_", positive=True)
+_F = sp.Symbol("F", real=True)
+_RATIO = {RHO: (0.01, 0.99)}
 
 
 def mills_ratio(x: sp.Expr) -> sp.Expr:
@@ -82,20 +84,24 @@ class BlowUp:
             self.gap: self.coupling * self.weight * drive,
         }
 
-    def equations(
+    def early_rates(
         self,
         flow: GradientFlow,
         limit: Mapping[sp.Symbol, Any],
         embedding: Mapping[sp.Symbol, Any] | None = None,
-        **domain: Any,
+        *,
+        domain: Mapping[sp.Symbol, Any] | None = None,
+        case: str = "",
     ) -> Iterator[Equation]:
-        """What makes `leading` and `noise` the model's.
+        """That a model's flow is this one early on.
 
         Arguments:
 
         - `flow`: the model's flow.
         - `limit`: how its parameters grow as `SMALL` tends to 0.
         - `embedding`: its states as functions of u and g, where they are not u and g themselves.
+        - `domain`: of `Claim`.
+        - `case`: words to add where only a case is shown.
         """
         states = embedding or {self.weight: self.weight, self.gap: self.gap}
         drive = self.growth * sp.exp(self.hops * self.gap)
@@ -103,47 +109,58 @@ class BlowUp:
             along = sum(sp.diff(states[state], z) * r for z, r in self.rates.items())
             size = self.rates[self.gap] if state is self.gap else drive
             there = rate.subs(states, simultaneous=True)
-            text = f"early rate of {state}"
-            yield _law(text, Claim(along, there, limit=limit, scale=size, domain=domain))
+            claim = Claim(along, there, limit=limit, scale=size, domain=domain or {})
+            yield _law(f"early rate of {state}{case}", claim)
+
+    def integrals(self) -> Iterator[Equation]:
+        """What makes `leading` and `noise` the times of this flow."""
         Q = self.gap - self.coupling * self.weight**2 / 2
         undamped = replace(self, damping=sp.S.Zero).rates
         change = sum(sp.diff(Q, z) * rate for z, rate in undamped.items())
         yield _law(f"Q = {Q} is conserved without damping", Claim(0, change))
-        yield _law("its blow-up time is the quadrature of 1/u̇ along Q", self._quadrature())
+        text = "its blow-up time is the quadrature of 1/u̇ along Q"
+        yield _law(text, Claim(self.leading, self.quadrature()))
         if self.damping != 0 and self.start == 0:
-            yield from self._delay()
+            yield from self._damped()
 
-    def _quadrature(self) -> Claim:
-        u, steepness = sp.Symbol("u", positive=True), sp.Symbol("s", positive=True)
+    def quadrature(self) -> sp.Expr:
+        """The integral that `leading` evaluates, as sympy finds it."""
+        u, steepness = sp.symbols("u s", positive=True)
         start = sp.Symbol("u0", real=True) if self.start != 0 else sp.S.Zero
         time = sp.integrate(sp.exp(steepness * (start**2 - u**2) / 2), (u, start, sp.oo))
         values = {steepness: self.coupling * self.hops, start: self.start}
-        return Claim(self.leading, time.subs(values) / self.growth)
+        return time.subs(values) / self.growth
 
-    def _delay(self) -> Iterator[Equation]:
-        # In x = √c u and √c λ t, with ε = ν/(√c λ): x' = e^g − εx, g' = x e^g.
-        epsilon, F = sp.Symbol("epsilon_", positive=True), sp.Symbol("F")
-        growth = sp.integrate(_y**2 * sp.exp(-(_y**2) / 2), (_y, 0, _x))
-        gap = _x**2 / 2 + epsilon * F
-        speed = sp.exp(gap) - epsilon * _x
-        # dg/dx along the path: x plus ε times the slope of F
-        slope = _x + epsilon * sp.diff(growth, _x)
+    def delay(self) -> sp.Expr:
+        """The integral that `noise` evaluates, as sympy finds it."""
+        first = sp.diff(1 / self._speed, _epsilon).subs(_epsilon, 0).subs(_F, _lift())
+        unit = 1 / (sp.sqrt(self.coupling) * self.growth)
+        return sp.integrate(sp.expand(first), (_x, 0, sp.oo)) * self.damping * unit**2
+
+    def _damped(self) -> Iterator[Equation]:
+        gap = _x**2 / 2 + _epsilon * _F
         yield _law(
-            "damping lifts the gap by ε∫y² exp(−y²/2)dy to first order",
+            "damping lifts the gap by ε∫y² exp(−y²/2)dy to first order, in x = √c u, ε = ν/(√c λ)",
             Claim(
-                slope,
-                _x * sp.exp(gap) / speed,
-                limit={epsilon: epsilon * SMALL},
-                scale=epsilon,
+                _x + _epsilon * sp.diff(_lift(), _x),  # its slope along the path …
+                _x * sp.exp(gap) / self._speed,  # … which is this
+                limit={_epsilon: _epsilon * SMALL},
+                scale=_epsilon,
             ),
         )
-        first = sp.diff(1 / speed, epsilon).subs(epsilon, 0).subs(F, growth)
-        delay = sp.integrate(sp.expand(first), (_x, 0, sp.oo))
-        unit = 1 / (sp.sqrt(self.coupling) * self.growth)
         yield _law(
-            "and delays the blow-up by its first-order integral",
-            Claim(self.noise, delay * self.damping * unit**2),
+            "and delays the blow-up by its first-order integral", Claim(self.noise, self.delay())
         )
+
+    @property
+    def _speed(self) -> sp.Expr:
+        """dx/dτ in x = √c u and τ = √c λ t, where the gap is x²/2 + εF."""
+        return sp.exp(_x**2 / 2 + _epsilon * _F) - _epsilon * _x
+
+
+def _lift() -> sp.Expr:
+    """F, how much the damping ε lifts the gap at x."""
+    return sp.integrate(_y**2 * sp.exp(-(_y**2) / 2), (_y, 0, _x))
 
 
 def saturation_equations() -> Iterator[Equation]:
@@ -173,31 +190,32 @@ def relaxation(rate: sp.Expr) -> sp.Expr:
     return sp.log(1 / RHO) / (2 * rate)
 
 
+def relaxed(rate: sp.Expr) -> sp.Expr:
+    """The integral that `relaxation` evaluates, as sympy finds it."""
+    y, part = sp.symbols("y r", positive=True)
+    return sp.integrate(1 / (1 - y), (y, 0, 1 - part)).subs(part, sp.sqrt(RHO)) / rate
+
+
 def relaxation_equation(rate: sp.Expr) -> Equation:
     """What makes `relaxation` right."""
-    y, part = sp.symbols("y r", positive=True)
-    time = sp.integrate(1 / (1 - y), (y, 0, 1 - part))
-    return _law(
-        "attention formed, the loss relaxes to ρ in",
-        Claim(
-            relaxation(rate), time.subs(part, sp.sqrt(RHO)) / rate, domain={RHO: (0.01, 0.99)}
-        ),
-    )
+    text = "attention formed, the loss relaxes to ρ in"
+    return _law(text, Claim(relaxation(rate), relaxed(rate), domain=_RATIO))
 
 
 def _law(text: str, claim: Claim) -> Equation:
     return Equation(Step.LAW, text, claim)
 
 
-def late_rate(
-    flow: GradientFlow, weight: sp.Symbol, gap: sp.Symbol, claimed: sp.Expr
-) -> Equation:
+def late_rate(flow: GradientFlow, weight: sp.Symbol, gap: sp.Symbol, claimed: sp.Expr) -> Equation:
     """The rate of the weight once the gap is large."""
     formed = {gap: gap - sp.log(SMALL)}
     rate = dict(zip(flow.state, flow.rhs, strict=True))[weight]
     return _law(f"late rate of {weight}", Claim(claimed, rate, limit=formed))
 
 
-def total(time: sp.Expr, *terms: sp.Expr) -> Equation:
+def total(
+    time: sp.Expr, *terms: sp.Expr, domain: Mapping[sp.Symbol, Any] | None = None
+) -> Equation:
     """That a law is the sum of the terms derived."""
-    return _law("the law is their sum", Claim(time, sp.Add(*terms), domain={RHO: (0.01, 0.99)}))
+    claim = Claim(time, sp.Add(*terms), domain={**_RATIO, **(domain or {})})
+    return _law("the law is their sum", claim)

@@ -7,11 +7,16 @@ plateau is that of the loss on fresh tokens (p = 0), the test loss.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import sympy as sp
 
-from dynamics import GradientFlow, Reduction
+from dynamics import SMALL, GradientFlow, Reduction
 
+from . import cross_sample_ledger
+from .blow_up import BlowUp, late_rate, relaxation, relaxation_equation, relaxed, total
 from .expected_loss import DIMENSION, SEQUENCE_LENGTH, T, d, score_gap, w
+from .ledger import Equation
 from .model import RHO, Law, Parameter, SurrogateModel, Validity, about
 
 p = sp.Symbol("p", nonnegative=True)
@@ -46,6 +51,32 @@ def _loss(repeated: sp.Expr, fresh: sp.Expr) -> sp.Expr:
     return (noise + fit) / 2
 
 
+def early_flow() -> BlowUp:
+    """Along the direction of (w̃, w) that grows first, u from 0 at the rate λ."""
+    u = sp.Symbol("u", real=True)
+    rate = sp.sqrt(REPEATED**2 + FRESH**2 * (d - 1)) / T
+    return BlowUp(u, score_gap, growth=rate, damping=1 / (d * T))
+
+
+def _derive(model: SurrogateModel, law: Law) -> Iterator[Equation]:
+    early = early_flow()
+    direction = {
+        w_repeated: REPEATED / (T * early.growth) * early.weight,
+        w: FRESH * sp.sqrt(d - 1) / (T * early.growth) * early.weight,
+        score_gap: score_gap,
+    }
+    yield from early.early_rates(
+        model.flow,
+        {T: T / SMALL},
+        direction,
+        domain={T: (20, 60), d: (5, 20), p: (0.1, 0.9)},
+    )
+    yield from early.integrals()
+    yield late_rate(model.flow, w, score_gap, FRESH * (sp.sqrt(d - 1) - w))
+    yield relaxation_equation(FRESH)
+    yield total(law.time, early.quadrature(), early.delay(), relaxed(FRESH))
+
+
 def cross_sample_repetition() -> SurrogateModel:
     """One relevant token a sequence (B = 1), columns of W* of norm 1, positional scores."""
     reduction = Reduction(
@@ -60,7 +91,7 @@ def cross_sample_repetition() -> SurrogateModel:
         (w_repeated, w, score_gap),
         {each_other: d - 1, rest: d**2 - d, other: T - 1},
     )
-    rate = sp.sqrt(REPEATED**2 + FRESH**2 * (d - 1)) / T
+    early = early_flow()
     return SurrogateModel(
         name="cross-sample-repetition",
         title="single-location regression with one token repeated across sequences",
@@ -83,15 +114,13 @@ def cross_sample_repetition() -> SurrogateModel:
             parameters=(T, d, p),
             metric=reduction.metric,
             observables={"alpha": alpha, "test_loss": _loss(1 / d, 1 / d)},
-            timescale=1 / rate,
+            timescale=1 / early.growth,
             clock=T * alpha,
         ),
         laws=(
             Law(
                 name="plateau law",
-                time=sp.sqrt(sp.pi / 2) / rate
-                + (1 - sp.pi / 4) / (d * T * rate**2)
-                + d / (2 * (1 - p)) * sp.log(1 / RHO),
+                time=early.leading + early.noise + relaxation(FRESH),
                 derivation=(
                     "along the direction that grows first, at rate λ, the invariant of the case "
                     "p = 0 holds; then fresh tokens are learned at rate (1 − p)/d"
@@ -102,7 +131,9 @@ def cross_sample_repetition() -> SurrogateModel:
                 ),
                 limits=sp.And(T <= 2**18, d <= 2**14, about(RHO, sp.Rational(1, 5))),
                 measured="loss ratio 0.2, T ≤ 262144, d ≤ 16384",
+                proof=_derive,
             ),
         ),
         plateau_of="test_loss",
+        ledger=cross_sample_ledger.equations,
     )

@@ -190,7 +190,10 @@ def _story(
         Step.START,
         "The rates and their Jacobian J at the initial state.",
         [
-            *((rate(z), sp.factor(r.subs(start))) for z, r in zip(flow.state, flow.rhs, strict=True)),
+            *(
+                (rate(z), sp.factor(r.subs(start)))
+                for z, r in zip(flow.state, flow.rhs, strict=True)
+            ),
             (sp.Symbol("J"), sp.ImmutableMatrix(slope)),
         ],
     )

@@ -225,6 +225,11 @@ def _evaluate(expression: sp.Basic, values: Mapping[str, Any]) -> Any:
         from scipy.special import lambertw
 
         special["LambertW"] = lambda z, branch: np.real(lambertw(z, branch))
+    expression = expression.replace(sp.zeta, lambda s: sp.zeta(s).evalf())
+    if expression.has(sp.polylog):
+        from .polylogarithm import polylogarithm
+
+        special["polylog"] = polylogarithm
     modules: list[Any] = [special, "numpy"]
     function = sp.lambdify(symbols, expression, modules=modules)
     with np.errstate(all="ignore"):  # what is beyond floating point shows as infinite or NaN

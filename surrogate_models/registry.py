@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from dynamics import InputError
 
 from .attention_chain import attention_chain
 from .cross_sample_repetition import cross_sample_repetition
+from .first_stage import tensor_factorisation
 from .model import SurrogateModel
 from .relaxed_initialisation import relaxed_initialisation
 from .single_location import single_location, single_location_shared
@@ -18,6 +20,8 @@ MODELS: dict[str, Callable[[], SurrogateModel]] = {
     "relaxed-initialisation": relaxed_initialisation,
     "cross-sample-repetition": cross_sample_repetition,
     "attention-chain": attention_chain,
+    "tensor-factorisation": tensor_factorisation,
+    "tensor-factorisation-replicator": partial(tensor_factorisation, "replicator"),
 }
 
 

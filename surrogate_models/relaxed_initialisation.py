@@ -6,12 +6,15 @@ and the length r of the rest, which can only shrink. Scores are positional and s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
 
-from dynamics import GradientFlow
+from dynamics import SMALL, GradientFlow
 
+from .blow_up import BlowUp, late_rate, relaxation, relaxation_equation, relaxed, total
 from .expected_loss import (
     BELOW_LENGTH,
     DIMENSION,
@@ -31,7 +34,8 @@ from .expected_loss import (
     score_gap,
     w,
 )
-from .model import RHO, Law, Parameter, SurrogateModel, Validity
+from .ledger import Equation
+from .model import Law, Parameter, SurrogateModel, Validity
 
 w0 = sp.Symbol("w0", real=True)
 r0 = sp.Symbol("r0", nonnegative=True)
@@ -40,15 +44,28 @@ r0 = sp.Symbol("r0", nonnegative=True)
 _NO_WEIGHT_ACROSS: Any = sp.Eq(r0, 0)
 
 
-def mills_ratio(x: sp.Expr) -> sp.Expr:
-    """(1 − Φ(x))/φ(x) of the standard normal distribution."""
-    return sp.sqrt(sp.pi / 2) * sp.exp(x**2 / 2) * sp.erfc(x / sp.sqrt(2))
+EARLY = BlowUp(w, score_gap, growth=B * M / (d * T), coupling=1 / B, damping=1 / (d * T), start=w0)
+
+
+def _derive(model: SurrogateModel, law: Law) -> Iterator[Equation]:
+    bare = replace(model.flow, initial={w: w0})
+    # The part of W across W* only fades while attention is spread: at r0 = 0 it is not there.
+    along = GradientFlow(
+        bare.loss.subs(r, 0),
+        state=(w, score_gap),
+        parameters=bare.parameters,
+        metric={score_gap: bare.metric[2, 2]},
+    )
+    yield from EARLY.early_rates(along, {T: T / SMALL})
+    yield from EARLY.integrals()
+    yield late_rate(along, w, score_gap, (M - w) / d)
+    yield relaxation_equation(1 / d)
+    yield total(law.time, EARLY.quadrature(), relaxed(1 / d))
 
 
 def relaxed_initialisation() -> SurrogateModel:
     """W starts with component w0 along W* and length r0 across it; M is √d unless given."""
     reduction = layer_reduction((w, r, score_gap), r)
-    timescale = d * T / (M * sp.sqrt(B))
     return SurrogateModel(
         name="relaxed-initialisation",
         title="single-location regression from a net's own weights, positional scores",
@@ -74,13 +91,13 @@ def relaxed_initialisation() -> SurrogateModel:
             metric=reduction.metric,
             initial={w: w0, r: r0},
             observables={"alpha": alpha},
-            timescale=timescale,
+            timescale=1 / (EARLY.growth * sp.sqrt(EARLY.coupling)),
             clock=T * alpha,
         ),
         laws=(
             Law(
                 name="Mills-ratio law",
-                time=timescale * mills_ratio(w0 / sp.sqrt(B)) + d / 2 * sp.log(1 / RHO),
+                time=EARLY.leading + relaxation(1 / d),
                 derivation=(
                     "Q = Δa − w²/(2B) is conserved while Bα ≪ 1, so ẇ = λ exp((w² − w0²)/(2B)) "
                     "blows up at ∫ dw/ẇ from w0, a Gaussian tail over its density; the last "
@@ -94,6 +111,7 @@ def relaxed_initialisation() -> SurrogateModel:
                 ),
                 limits=LIMITS,
                 measured=MEASURED,
+                proof=_derive,
             ),
         ),
     )

@@ -19,6 +19,7 @@ from .blow_up import (
     late_rate,
     relaxation,
     relaxation_equation,
+    relaxed,
     saturation_equations,
     total,
 )
@@ -114,10 +115,11 @@ def _laws(
     saturation = early.saturation(B / T, sp.S(2) if shared else sp.Rational(5, 2))
 
     def derive(model: SurrogateModel, law: Law) -> Iterator[Equation]:
-        yield from early.equations(model.flow, LONG)
+        yield from early.early_rates(model.flow, LONG)
+        yield from early.integrals()
         yield late_rate(model.flow, w, score_gap, (M - w) / d)
         yield relaxation_equation(1 / d)
-        yield total(law.time, early.leading, early.noise, late)
+        yield total(law.time, early.quadrature(), early.delay(), relaxed(1 / d))
 
     def derive_next(model: SurrogateModel, law: Law) -> Iterator[Equation]:
         coupling = early.coupling / (1 if shared else 1 - B / T)
@@ -130,7 +132,7 @@ def _laws(
             Claim(0, sp.diff(orbit, w) * rate + sp.diff(orbit, score_gap) * gap_rate),
         )
         yield from saturation_equations()
-        yield total(law.time, early.leading, saturation, early.noise, late)
+        yield total(law.time, early.quadrature(), saturation, early.delay(), relaxed(1 / d))
 
     return (
         Law(

@@ -92,9 +92,7 @@ def full_layer() -> Iterator[Equation]:
             Step.LOSS,
             "Z11",
             f"gradient in {kind} token's score, {at}",
-            Claim(
-                attention[position] * (slopes[position] - mean), sp.diff(full, scores[position])
-            ),
+            Claim(attention[position] * (slopes[position] - mean), sp.diff(full, scores[position])),
         )
 
 
@@ -120,9 +118,7 @@ def positional(model: SurrogateModel) -> Iterator[Equation]:
         Step.ESCAPE,
         "Z7",
         "repetition shortens the escape in proportion to B",
-        _claim(
-            _escape(sp.log(2 * _fraction / _RATE)), exact, limit=_LONG, scale=reach
-        ),
+        _claim(_escape(sp.log(2 * _fraction / _RATE)), exact, limit=_LONG, scale=reach),
         corrected=reach * sp.log(2 * _fraction * sp.sqrt(d) * T / sp.sqrt(B) ** 3),
     )
 
@@ -197,9 +193,7 @@ def shared(model: SurrogateModel) -> Iterator[Equation]:
         Step.REDUCTION, "Z3", "attention on a relevant token at B = 1",
         _claim(1 / (1 + (T - 1) * sp.exp(-score_gap)), softmax.subs(B, 1)),
     )  # fmt: skip
-    yield _restated(
-        Step.REDUCTION, "Z13", "attention on a relevant token", _claim(alpha, softmax)
-    )
+    yield _restated(Step.REDUCTION, "Z13", "attention on a relevant token", _claim(alpha, softmax))
     yield _restated(
         Step.REDUCTION, "Z13", "∂α/∂Δa",
         _claim(alpha * (1 - B * alpha), sp.diff(softmax, score_gap)),
@@ -280,10 +274,10 @@ def shared(model: SurrogateModel) -> Iterator[Equation]:
     )  # fmt: skip
 
     steady = sp.solve(sp.diff(loss, w), w)[0]
-    quasi = (B * alpha / sp.sqrt(d)) / (
-        (1 - B * alpha) ** 2 / (d * (T - B)) + (B * alpha) ** 2 / d
+    quasi = (B * alpha / sp.sqrt(d)) / ((1 - B * alpha) ** 2 / (d * (T - B)) + (B * alpha) ** 2 / d)
+    yield _printed(
+        Step.LATE, "w∞", "the weight that the attention makes best", _claim(quasi, steady)
     )
-    yield _printed(Step.LATE, "w∞", "the weight that the attention makes best", _claim(quasi, steady))
     yield _restated(
         Step.LATE, "Z16", "dΔa/dt along w∞",
         _claim(
