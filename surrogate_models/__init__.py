@@ -3,9 +3,12 @@
 from .attention_chain import attention_chain
 from .blow_up import mills_ratio
 from .cross_sample_repetition import cross_sample_repetition
+from .first_stage import tensor_factorisation
+from .ledger import Chapter, Equation, Source, Step, derive, equations
 from .model import RHO, Law, Parameter, SurrogateModel, Validity
 from .prediction import Prediction, predict
 from .registry import MODELS, model
+from .relaxed_cross_sample import relaxed_cross_sample
 from .relaxed_initialisation import relaxed_initialisation
 from .single_location import single_location, single_location_shared
 from .step_size import with_step_size
@@ -13,18 +16,26 @@ from .step_size import with_step_size
 __all__ = [
     "MODELS",
     "RHO",
+    "Chapter",
+    "Equation",
     "Law",
     "Parameter",
     "Prediction",
+    "Source",
+    "Step",
     "SurrogateModel",
     "Validity",
     "attention_chain",
     "cross_sample_repetition",
+    "derive",
+    "equations",
     "mills_ratio",
     "model",
     "predict",
+    "relaxed_cross_sample",
     "relaxed_initialisation",
     "single_location",
+    "tensor_factorisation",
     "single_location_shared",
     "with_step_size",
 ]

@@ -23,6 +23,13 @@ p = sp.Symbol("p", nonnegative=True)
 w_repeated = sp.Symbol("w_rep", real=True)
 alpha = 1 / (1 + (T - 1) * sp.exp(-score_gap))
 
+PARAMETERS = (
+    SEQUENCE_LENGTH,
+    Parameter(d, DIMENSION.meaning, minimum=2, integer=True),
+    Parameter(p, "probability of the repeated token", minimum=0),
+)
+PROPER_PROBABILITY = ((sp.Lt(p, 1), "give p < 1, so that fresh tokens are seen at all"),)
+
 # Second moments of the relevant token along x̃, and along each other direction.
 REPEATED, FRESH = p + (1 - p) / d, (1 - p) / d
 
@@ -101,12 +108,8 @@ def cross_sample_repetition() -> SurrogateModel:
             "a = 0 at the start: uniform attention",
             "W = 0 at the start, and columns of W* of norm 1",
         ),
-        parameters=(
-            SEQUENCE_LENGTH,
-            Parameter(d, DIMENSION.meaning, minimum=2, integer=True),
-            Parameter(p, "probability of the repeated token", minimum=0),
-        ),
-        constraints=((sp.Lt(p, 1), "give p < 1, so that fresh tokens are seen at all"),),
+        parameters=PARAMETERS,
+        constraints=PROPER_PROBABILITY,
         reduction=reduction,
         flow=GradientFlow(
             _loss(REPEATED, FRESH),

@@ -11,6 +11,7 @@ from .attention_chain import attention_chain
 from .cross_sample_repetition import cross_sample_repetition
 from .first_stage import tensor_factorisation
 from .model import SurrogateModel
+from .relaxed_cross_sample import relaxed_cross_sample
 from .relaxed_initialisation import relaxed_initialisation
 from .single_location import single_location, single_location_shared
 
@@ -19,6 +20,7 @@ MODELS: dict[str, Callable[[], SurrogateModel]] = {
     "single-location-shared": single_location_shared,
     "relaxed-initialisation": relaxed_initialisation,
     "cross-sample-repetition": cross_sample_repetition,
+    "relaxed-cross-sample": relaxed_cross_sample,
     "attention-chain": attention_chain,
     "tensor-factorisation": tensor_factorisation,
     "tensor-factorisation-replicator": partial(tensor_factorisation, "replicator"),

@@ -9,63 +9,22 @@ L = ½‖G − P‖² from V = 0. Two geometries of the attention are in use:
   ṡ_h = J(s_h)(G − P)ᵀV_h. It is gradient flow in x_h on the sphere, s_h = x_h², at four times
   the Euclidean metric.
 
-Here they stand at full size, for any H, K and T, and reduced by symmetry: the n_j positions of a
-block move as one, so do all positions outside the blocks, and features without a target stay 0.
+Here they are reduced by symmetry: the n_j positions of a block move as one, so do all positions
+outside the blocks, and features without a target stay 0. `full_factorisation` has them at full
+size.
 """
 
 from __future__ import annotations
 
 from typing import Literal, get_args
 
-import jax.numpy as jnp
 import sympy as sp
-from jaxtyping import Array, Float
 
 from dynamics import InputError, VectorField
 
 Geometry = Literal["logit", "replicator"]
 
 T = sp.Symbol("T", positive=True)
-
-
-def factorisation_loss(
-    values: Float[Array, "H K"], scores: Float[Array, "H T"], target: Float[Array, "K T"]
-) -> Float[Array, ""]:
-    """½‖G − Σ_h V_h softmax(a_h)ᵀ‖² [Y, §3]."""
-    return jnp.sum(_residual(values, _softmax(scores), target) ** 2) / 2
-
-
-def factorisation_rates(
-    values: Float[Array, "H K"],
-    scores: Float[Array, "H T"],
-    target: Float[Array, "K T"],
-    geometry: Geometry,
-) -> tuple[Float[Array, "H K"], Float[Array, "H T"]]:
-    """dV/dt and da/dt of the full flow, in units of 1/t [Y, §3].
-
-    The softmax ignores what all scores of a head share; of the replicator's rates that part is
-    taken out, so that scores keep their mean in either geometry. Raises `InputError` on an
-    unknown geometry.
-    """
-    _check(geometry)
-    attention = _softmax(scores)
-    residual = _residual(values, attention, target)
-    drive = jnp.einsum("kt,hk->ht", residual, values)
-    if geometry == "logit":
-        mean = jnp.einsum("ht,ht->h", attention, drive)
-        rates = attention * (drive - mean[:, None])
-    else:
-        rates = drive - jnp.mean(drive, axis=1, keepdims=True)
-    return jnp.einsum("kt,ht->hk", residual, attention), rates
-
-
-def _softmax(scores: Float[Array, "H T"]) -> Float[Array, "H T"]:
-    weights = jnp.exp(scores - jnp.max(scores, axis=1, keepdims=True))
-    return weights / jnp.sum(weights, axis=1, keepdims=True)
-
-
-def _residual(values, attention, target):
-    return target - jnp.einsum("hk,ht->kt", values, attention)
 
 
 def factorisation_flow(heads: int, patterns: int, geometry: Geometry) -> VectorField:
@@ -80,7 +39,7 @@ def factorisation_flow(heads: int, patterns: int, geometry: Geometry) -> VectorF
 
     Raises `InputError` on an unknown geometry, and unless there is a head and a pattern.
     """
-    _check(geometry)
+    check_geometry(geometry)
     for name, count in (("heads", heads), ("patterns", patterns)):
         if not isinstance(count, int) or count < 1:
             raise InputError(f"{name} is {count!r}: give a positive whole number")
@@ -128,6 +87,7 @@ def factorisation_flow(heads: int, patterns: int, geometry: Geometry) -> VectorF
     )
 
 
-def _check(geometry: str) -> None:
+def check_geometry(geometry: str) -> None:
+    """Raise `InputError` unless it is one of the two."""
     if geometry not in get_args(Geometry):
         raise InputError(f"geometry is {geometry!r}: use one of {', '.join(get_args(Geometry))}")
