@@ -1,6 +1,7 @@
 from .claims import SMALL, Claim, Judgement, Verdict, Witness, judge
 from .compilation import CompiledSystem, compile_system, symbolic_function
 from .errors import ContradictionError, InputError, InvarianceError, PrecisionError
+from .expressions import FUNCTIONS, parse
 from .identities import is_zero
 from .passage import PassageStatus, PassageTimes, Threshold, first_passage, passage_time
 from .precision import enable_x64
@@ -10,6 +11,7 @@ from .system import GradientFlow, System, VectorField
 from .trajectory import Trajectory, solve
 
 __all__ = [
+    "FUNCTIONS",
     "SMALL",
     "Claim",
     "CompiledSystem",
@@ -35,6 +37,7 @@ __all__ = [
     "grid",
     "is_zero",
     "judge",
+    "parse",
     "passage_time",
     "reduce",
     "solve",

@@ -1,1 +1,1 @@
-"""The command line: `onset predict`, `sweep`, `validate`, `report`."""
+"""The command line: `onset derive`, `laws`, `predict`, `solve`, `sweep`, `validate`, `report`."""

@@ -12,7 +12,10 @@ from dynamics import InputError
 
 # What each command does. Its module, of the same name, is loaded only when it is asked for.
 COMMANDS = {
+    "derive": "a model's derivation, each published equation beside ours, with verdicts",
+    "laws": "every closed-form law with its range and error, or those that a setting admits",
     "predict": "when a model's loss falls: its closed-form law and its flow",
+    "solve": "the value of a parameter that makes emergence fall within N steps",
     "sweep": "the same over a grid of settings, as a table, files and a picture",
     "validate": "train nets and set their plateau lengths beside the prediction",
     "report": "write the report of a finished run again",
@@ -36,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
                 f"command {arguments[0]!r} is unknown: use one of {', '.join(COMMANDS)}"
             )
         else:
-            import_module(f"onset.{arguments[0]}").main(arguments[1:])
+            return import_module(f"onset.{arguments[0]}").main(arguments[1:]) or 0
     except InputError as error:
         print(f"onset: {error}", file=sys.stderr)
         return 2

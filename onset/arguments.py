@@ -64,6 +64,16 @@ def choose(arguments: Sequence[str], usage: str, known: Sequence[str], what: str
     return arguments[0]
 
 
+def choose_model(arguments: Sequence[str], usage: str) -> SurrogateModel | None:
+    """The model that the first argument names; None after printing what there is."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(f"{usage}\n\nmodels, or a file of your own (MODEL.toml):")
+        for each in MODELS:
+            print(f"  {each:32}{model(each).title}")
+        return None
+    return model(arguments[0])
+
+
 @dataclass(frozen=True)
 class PassageOptions:
     """What every question about plateau lengths may say, beside the model's parameters."""
@@ -94,15 +104,11 @@ def parse_question(
 
     Returns None after printing `usage` and the models, when that was asked for.
     """
-    name = choose(arguments, usage, list(MODELS), "model")
-    if name is None:
-        print("\nmodels:")
-        for each in MODELS:
-            print(f"  {each:26}{model(each).title}")
+    chosen = choose_model(arguments, usage)
+    if chosen is None:
         return None
-    chosen = model(name)
     flags: Any = parse(
-        _flags(chosen, options, value), arguments[1:], prog=f"onset {command} {name}"
+        _flags(chosen, options, value), arguments[1:], prog=f"onset {command} {arguments[0]}"
     )
     flags.options.check()
     given = {parameter.name: getattr(flags, parameter.name) for parameter in chosen.parameters}

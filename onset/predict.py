@@ -57,7 +57,9 @@ def _laws(each: SurrogateModel, settings: Settings, config: Predict, say: Any) -
         validity = each.law_validity(law, settings, config.ratio)
         say(_line(f"{each.name}: {law.name}", f"{time:,.2f}", _steps(time, config.lr)))
         say(f"    t = {law.time}")
-        if validity is None:
+        if not law.validity:
+            say(f"    its error was not measured ({law.measured})", flush=True)
+        elif validity is None:
             widest = f"{law.validity[-1]} ({law.measured})"
             say(f"    outside its stated range; the widest is {widest}", flush=True)
         else:

@@ -89,7 +89,7 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(_as_json(settings, result, unit)))
     else:
         _print(settings, result, unit, seconds)
-        for law in chosen.laws[:1]:
+        for law in (law for law in chosen.laws[:1] if law.validity):
             held = chosen.law_holds(law, law.validity[-1], settings, options.ratio)
             print(f"{law.name}: {held.sum():,} of {held.size:,} settings within its widest range")
             print(f"    {law.validity[-1]} ({law.measured})")

@@ -6,8 +6,9 @@ from .cross_sample_repetition import cross_sample_repetition
 from .first_stage import tensor_factorisation
 from .ledger import Chapter, Equation, Source, Step, derive, equations
 from .model import RHO, Law, Parameter, SurrogateModel, Validity
+from .model_file import load_model
 from .prediction import Prediction, predict
-from .registry import MODELS, model
+from .registry import MODELS, model, register
 from .relaxed_cross_sample import relaxed_cross_sample
 from .relaxed_initialisation import relaxed_initialisation
 from .single_location import single_location, single_location_shared
@@ -29,9 +30,11 @@ __all__ = [
     "cross_sample_repetition",
     "derive",
     "equations",
+    "load_model",
     "mills_ratio",
     "model",
     "predict",
+    "register",
     "relaxed_cross_sample",
     "relaxed_initialisation",
     "single_location",

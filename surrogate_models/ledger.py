@@ -108,15 +108,18 @@ def equations(model: SurrogateModel) -> tuple[Equation, ...]:
 
 
 def derive(model: SurrogateModel) -> tuple[Chapter, ...]:
-    """The model's derivation from its loss to its laws.
+    """The model's derivation from its loss to its laws, one chapter a step.
 
     Verdicts are computed when an `Equation.judgement` is first read.
     """
     found = equations(model)
-    return tuple(
-        Chapter(step, text, tuple(formulas), tuple(e for e in found if e.step is step))
-        for step, text, formulas in _story(model)
-    )
+    chapters = []
+    for step in Step:
+        text, formulas = _STORY[step](model)
+        spoken = tuple(equation for equation in found if equation.step is step)
+        if formulas or spoken:
+            chapters.append(Chapter(step, text, tuple(formulas), spoken))
+    return tuple(chapters)
 
 
 def _reduction_equations(model: SurrogateModel) -> Iterator[Equation]:
@@ -124,113 +127,109 @@ def _reduction_equations(model: SurrogateModel) -> Iterator[Equation]:
     for (group, _), left in zip(reduction.embedding, reduction.residual().flat(), strict=True):
         text = f"the gradient does not leave the embedding along {group}"
         yield Equation(Step.REDUCTION, text, Claim(0, left))
-    yield Equation(
-        Step.REDUCTION,
-        "the reduced loss is the full one on the embedding",
-        Claim(flow.loss, reduction.reduced_loss),
-    )
-    for (i, row), (j, column) in (
-        (a, b) for a in enumerate(flow.state) for b in enumerate(flow.state) if a[0] <= b[0]
-    ):
-        yield Equation(
-            Step.REDUCTION,
-            f"the metric of {row}, {column} is the induced one",
-            Claim(flow.metric[i, j], reduction.metric[i, j]),
-        )
+    text = "the reduced loss is the full one on the embedding"
+    yield Equation(Step.REDUCTION, text, Claim(flow.loss, reduction.reduced_loss))
+    for i, row in enumerate(flow.state):
+        for j, column in enumerate(flow.state[: i + 1]):
+            text = f"the metric of {column}, {row} is the induced one"
+            claim = Claim(flow.metric[i, j], reduction.metric[i, j])
+            yield Equation(Step.REDUCTION, text, claim)
 
 
-def _story(
-    model: SurrogateModel,
-) -> Iterator[tuple[Step, str, Iterable[tuple[sp.Basic, sp.Basic]]]]:
-    """What each step derives, in words and formulas."""
-    flow, reduction = model.flow, model.reduction
-    readable = _in_attention(model)
-    loss, t = sp.Symbol("L"), sp.Symbol("t")
-    functions = {symbol: sp.Function(symbol.name)(t) for symbol in flow.state}
+Formula = tuple[sp.Basic, sp.Basic]
+_LOSS, _TIME, _METRIC, _JACOBIAN = sp.symbols("L t G J")
 
-    def rate(symbol: sp.Symbol) -> sp.Basic:
-        return sp.Derivative(functions[symbol], t)
 
-    assumptions = "; ".join(model.assumptions)
+def _rate(symbol: sp.Symbol) -> sp.Basic:
+    return sp.Derivative(sp.Function(symbol.name)(_TIME), _TIME)
+
+
+def _loss(model: SurrogateModel) -> tuple[str, list[Formula]]:
+    reduction = model.reduction
     counts = dict(reduction.multiplicity)
-    groups = ", ".join(f"{g} (× {counts[g]})" if g in counts else f"{g}" for g in groups_of(model))
-    yield (
-        Step.LOSS,
-        f"The loss of all trained parameters, in groups {groups}. Assumed: {assumptions}.",
-        [(loss, reduction.loss)],
-    )
-    yield (
-        Step.REDUCTION,
-        "The embedding, and the metric G = ∂φᵀ∂φ that it induces.",
-        [*reduction.embedding, (sp.Symbol("G"), flow.metric)],
-    )
-    yield (
-        Step.FLOW,
-        "dz/dt = −G⁻¹ ∂L/∂z.",
-        [
-            *readable.definition,
-            (loss, readable(flow.loss)),
-            *((rate(z), readable(r)) for z, r in zip(flow.state, flow.rhs, strict=True)),
-        ],
-    )
+    groups = (f"{g} (× {counts[g]})" if g in counts else f"{g}" for g, _ in reduction.embedding)
+    text = f"The loss of all trained parameters, in groups {', '.join(groups)}."
+    if model.assumptions:
+        text += f" Assumed: {'; '.join(model.assumptions)}."
+    return text, [(_LOSS, reduction.loss)]
+
+
+def _reduction(model: SurrogateModel) -> tuple[str, list[Formula]]:
+    text = "The embedding φ, and the metric G = ∂φᵀ∂φ that it induces."
+    return text, [*model.reduction.embedding, (_METRIC, model.flow.metric)]
+
+
+def _flow(model: SurrogateModel) -> tuple[str, list[Formula]]:
+    flow, readable = model.flow, _InAttention(model)
+    rates = ((_rate(z), readable(rate)) for z, rate in zip(flow.state, flow.rhs, strict=True))
+    text = "Gradient flow on the reduced loss, dz/dt = −G⁻¹ ∂L/∂z."
+    return text, [*readable.definition, (_LOSS, readable(flow.loss)), *rates]
+
+
+def _hessian(model: SurrogateModel) -> tuple[str, list[Formula]]:
+    flow, readable = model.flow, _InAttention(model)
     hessian = flow.hessian()
-    yield (
-        Step.HESSIAN,
-        "Second derivatives of the reduced loss.",
-        [
-            (sp.Derivative(loss, *((a, 2),) if a is b else (a, b)), readable(hessian[i, j]))
-            for i, a in enumerate(flow.state)
-            for j, b in enumerate(flow.state)
-            if i <= j
-        ],
-    )
+    entries = [
+        (sp.Derivative(_LOSS, a, b), readable(hessian[i, j]))
+        for i, a in enumerate(flow.state)
+        for j, b in enumerate(flow.state)
+        if i <= j
+    ]
+    return "Second derivatives of the reduced loss.", entries
+
+
+def _start(model: SurrogateModel) -> tuple[str, list[Formula]]:
+    flow = model.flow
     start = dict(zip(flow.state, flow.initial, strict=True))
-    slope = flow.jacobian().subs(start, simultaneous=True).applyfunc(sp.factor)
-    yield (
-        Step.START,
-        "The rates and their Jacobian J at the initial state.",
-        [
-            *(
-                (rate(z), sp.factor(r.subs(start)))
-                for z, r in zip(flow.state, flow.rhs, strict=True)
-            ),
-            (sp.Symbol("J"), sp.ImmutableMatrix(slope)),
-        ],
-    )
-    if any(equation.step is Step.ESCAPE for equation in _from(model)):
-        yield Step.ESCAPE, "How long the linear flow takes to lower the loss.", []
-    if any(equation.step is Step.LATE for equation in _from(model)):
-        yield Step.LATE, "Once attention has formed, w follows its quasi-steady value.", []
-    for_laws = [(sp.Symbol("t"), law.time) for law in model.laws]
+    rates = [
+        (_rate(z), sp.factor(rate.subs(start, simultaneous=True)))
+        for z, rate in zip(flow.state, flow.rhs, strict=True)
+    ]
+    slopes = flow.jacobian().subs(start, simultaneous=True).applyfunc(sp.factor)
+    text = "The rates and their Jacobian J at the initial state."
+    return text, [*start.items(), *rates, (_JACOBIAN, sp.ImmutableMatrix(slopes))]
+
+
+def _escape(model: SurrogateModel) -> tuple[str, list[Formula]]:
+    return "How long the linear flow takes to lower the loss.", []
+
+
+def _late(model: SurrogateModel) -> tuple[str, list[Formula]]:
+    return "Once attention has formed, the weight follows its quasi-steady value.", []
+
+
+def _laws(model: SurrogateModel) -> tuple[str, list[Formula]]:
     text = " ".join(f"{law.name}: {law.derivation}." for law in model.laws)
-    if model.laws:
-        yield Step.LAW, text, for_laws
+    return text, [(_TIME, law.time) for law in model.laws]
 
 
-def _from(model: SurrogateModel) -> Iterable[Equation]:
-    return model.ledger(model) if model.ledger else ()
+_STORY = {
+    Step.LOSS: _loss,
+    Step.REDUCTION: _reduction,
+    Step.FLOW: _flow,
+    Step.HESSIAN: _hessian,
+    Step.START: _start,
+    Step.ESCAPE: _escape,
+    Step.LATE: _late,
+    Step.LAW: _laws,
+}
 
 
-def groups_of(model: SurrogateModel) -> tuple[sp.Symbol, ...]:
-    """The group coordinates of the full parameters."""
-    return tuple(group for group, _ in model.reduction.embedding)
-
-
-class _in_attention:
+class _InAttention:
     """Writes expressions in the attention α instead of the score, where a model observes it."""
 
     def __init__(self, model: SurrogateModel) -> None:
-        self.definition: list[tuple[sp.Basic, sp.Basic]] = []
-        self.back: dict[sp.Basic, sp.Basic] = {}
-        observed = dict(model.flow.observables).get("alpha")
-        exponentials = observed.atoms(sp.exp) if observed is not None else set()
-        if observed is not None and len(exponentials) == 1:
+        self.definition: list[Formula] = []
+        self._back: dict[sp.Basic, sp.Basic] = {}
+        observed = dict(model.flow.observables).get("alpha", sp.S.Zero)
+        exponentials = observed.atoms(sp.exp)
+        if len(exponentials) == 1:
             (exponential,) = exponentials
             alpha = sp.Symbol("alpha", positive=True)
             solutions = sp.solve(observed - alpha, exponential)
             if len(solutions) == 1:
                 self.definition = [(alpha, observed)]
-                self.back = {exponential: solutions[0], 1 / exponential: 1 / solutions[0]}
+                self._back = {exponential: solutions[0], 1 / exponential: 1 / solutions[0]}
 
     def __call__(self, expression: sp.Expr) -> sp.Expr:
-        return sp.factor(sp.sympify(expression).subs(self.back)) if self.back else expression
+        return sp.factor(expression.subs(self._back)) if self._back else expression

@@ -221,6 +221,10 @@ def _evaluate(expression: sp.Basic, values: Mapping[str, Any]) -> Any:
         from scipy.special import erfc
 
         special["erfc"] = erfc
+    if expression.has(sp.expint):
+        from scipy.special import expn
+
+        special["expint"] = expn
     if expression.has(sp.LambertW):
         from scipy.special import lambertw
 

@@ -11,6 +11,7 @@ from .attention_chain import attention_chain
 from .cross_sample_repetition import cross_sample_repetition
 from .first_stage import tensor_factorisation
 from .model import SurrogateModel
+from .model_file import load_model
 from .relaxed_cross_sample import relaxed_cross_sample
 from .relaxed_initialisation import relaxed_initialisation
 from .single_location import single_location, single_location_shared
@@ -27,8 +28,21 @@ MODELS: dict[str, Callable[[], SurrogateModel]] = {
 }
 
 
+def register(name: str, build: Callable[[], SurrogateModel]) -> None:
+    """Make a model of one's own known by name; raises `InputError` if the name is taken."""
+    if name in MODELS:
+        raise InputError(f"model {name!r} is taken: give another name")
+    MODELS[name] = build
+
+
 def model(name: str) -> SurrogateModel:
-    """The model of that name; raises `InputError`, listing them, if there is none."""
+    """The model of that name, or the one that a TOML file of that path describes.
+
+    Raises `InputError`, listing the names, if there is none, and as `load_model` does.
+    """
+    if name.endswith(".toml"):
+        return load_model(name)
     if name not in MODELS:
-        raise InputError(f"model {name!r} is unknown: use one of {', '.join(MODELS)}")
+        known = ", ".join(MODELS)
+        raise InputError(f"model {name!r} is unknown: use one of {known}, or a .toml file")
     return MODELS[name]()

@@ -1,0 +1,285 @@
+"""`onset derive MODEL`: its derivation from loss to laws, each equation with its verdict."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+from tqdm import tqdm
+
+from dynamics import InputError, Verdict
+from surrogate_models import (
+    MODELS,
+    Chapter,
+    Equation,
+    Source,
+    SurrogateModel,
+    derive,
+    equations,
+    model,
+)
+
+from .arguments import choose_model, parse
+
+USAGE = """\
+usage: onset derive MODEL [--latex | --markdown | --json]
+       onset derive --all [--markdown | --json]
+
+From the loss of all trained parameters to the reduced flow, its Hessian, its linearisation and
+its laws; each published equation beside what follows here. Verdicts are computed. With --all, one
+table over every model. The exit code is 1 if a claim of ours fails, and only then."""
+
+_MARKS = {
+    Verdict.PROVED: "✓",
+    Verdict.LEADING: "≈",
+    Verdict.DIFFERS: "✗",
+    Verdict.UNDECIDED: "?",
+}
+
+
+@dataclass(frozen=True)
+class Derive:
+    """A model's derivation, step by step, each published equation beside ours."""
+
+    latex: bool = False
+    """Print a LaTeX document."""
+    markdown: bool = False
+    """Print Markdown, formulas as LaTeX."""
+    json: bool = False
+    """Print one JSON object."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    whole = bool(arguments) and arguments[0] == "--all"
+    chosen = None if whole else choose_model(arguments, USAGE)
+    if not whole and chosen is None:
+        return 0
+    config = parse(Derive, arguments[1:], prog=f"onset derive {arguments[0]}")
+    forms = [name for name in ("latex", "markdown", "json") if getattr(config, name)]
+    if len(forms) > 1:
+        raise InputError(f"--{forms[0]} and --{forms[1]} are both given: choose one form")
+    if chosen is None:
+        return _table(forms[0] if forms else "text")
+    chapters = derive(chosen)
+    found = [equation for chapter in chapters for equation in chapter.equations]
+    for _ in tqdm(found, desc="judging", leave=False, disable=None):
+        _.judgement  # noqa: B018  computed here, to show how far it is
+    if config.json:
+        print(json.dumps(_as_json(chosen, chapters)))
+    elif config.latex:
+        print(_as_latex(chosen, chapters))
+    elif config.markdown:
+        print(_as_markdown(chosen, chapters))
+    else:
+        print(_as_text(chosen, chapters))
+    return _verdict(found)
+
+
+def _verdict(found: Iterable[Equation]) -> int:
+    return _complain(_summary(equation) for equation in found)
+
+
+def _complain(rows: Iterable[dict[str, Any]]) -> int:
+    """The exit code, after naming the claims of ours that fail."""
+    failed = [row for row in rows if not row["sound"]]
+    for row in failed:
+        print(f"onset: our claim fails: {row['text']}: {row['verdict']}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _summary(equation: Equation) -> dict[str, Any]:
+    """All that is known of an equation, as JSON has it."""
+    judgement, correction = equation.judgement, equation.correction
+    claim = equation.claim
+    return {
+        "step": equation.step.value,
+        "label": equation.label,
+        "source": equation.source.value,
+        "text": equation.text,
+        "claimed": str(claim.claimed),
+        "verdict": judgement.verdict.value,
+        "grounds": str(judgement),
+        "limit": {str(symbol): str(value) for symbol, value in claim.limit},
+        "error": None if judgement.error is None else str(judgement.error),
+        "witness": {
+            "point": {str(symbol): str(value) for symbol, value in judgement.witness.point.items()},
+            "claimed": str(judgement.witness.claimed),
+            "derived": str(judgement.witness.derived),
+        },
+        "corrected": None if correction is None else str(correction.claim.claimed),
+        "correction": None if correction is None else str(correction),
+        "sound": equation.sound,
+    }
+
+
+def _summaries(name: str) -> tuple[str, list[dict[str, Any]]]:
+    return name, [_summary(equation) for equation in equations(model(name))]
+
+
+def _table(form: str) -> int:
+    """Every model's equations; the models are judged in processes of their own."""
+    with ProcessPoolExecutor() as pool:
+        results = pool.map(_summaries, MODELS)
+        results = dict(tqdm(results, total=len(MODELS), unit="model", leave=False, disable=None))
+    if form == "json":
+        print(json.dumps(results))
+    elif form == "latex":
+        raise InputError("--latex is given with --all: choose --markdown or --json")
+    else:
+        print(_rows(results, markdown=form == "markdown"))
+    return _complain(row for rows in results.values() for row in rows)
+
+
+def _rows(results: dict[str, list[dict[str, Any]]], *, markdown: bool) -> str:
+    """A line per published equation; ours are counted."""
+    lines = []
+    for name, rows in results.items():
+        ours = [row for row in rows if row["source"] == Source.OURS]
+        counts = [
+            f"{sum(row['verdict'] == verdict for row in ours)} {verdict.value}"
+            for verdict in Verdict
+            if any(row["verdict"] == verdict for row in ours)
+        ]
+        lines.append([name, "", f"our derivation: {', '.join(counts)}", ""])
+        for row in rows:
+            if row["source"] != Source.OURS:
+                verdict = row["verdict"]
+                lines.append(
+                    ["", row["label"], row["text"], f"{_MARKS[Verdict(verdict)]} {verdict}"]
+                )
+    if markdown:
+        head = ["| model | equation | says | verdict |", "| --- | --- | --- | --- |"]
+        return "\n".join([*head, *("| " + " | ".join(line) + " |" for line in lines)])
+    widths = [2, *(max(len(line[i]) for line in lines) for i in (1, 2))]
+    text = []
+    for name, *cells in lines:
+        if name:
+            text.append(f"{name}: {cells[1]}")
+        else:
+            padded = [cell.ljust(width) for cell, width in zip(["", *cells], widths, strict=False)]
+            text.append("".join([padded[0], "  ".join([*padded[1:], cells[-1]])]).rstrip())
+    return "\n".join(text)
+
+
+def _left(side: sp.Basic) -> str:
+    """A left-hand side in words: derivatives as dw/dt and ∂²L/∂w∂Δa."""
+    if not isinstance(side, sp.Derivative):
+        return str(side)
+    inner, variables = side.expr, side.variables
+    if isinstance(inner, sp.Function):
+        return f"d{inner.func}/d{variables[0]}"
+    order = {1: "", 2: "²"}[len(variables)]
+    if len(set(variables)) == 1 and order:
+        return f"∂²{inner}/∂{variables[0]}²"
+    return f"∂{order}{inner}/" + "".join(f"∂{v}" for v in variables)
+
+
+def _name(equation: Equation) -> str:
+    marks = {Source.OURS: "", Source.PRINTED: "", Source.RESTATED: ", restated"}
+    label = f"[{equation.label}{marks[equation.source]}] " if equation.label else ""
+    return label + equation.text
+
+
+def _as_text(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
+    lines = [f"{chosen.name}: {chosen.title}", f"source: {chosen.source}"]
+    for number, chapter in enumerate(chapters, 1):
+        lines += ["", f"{number}. {chapter.step}"]
+        lines += textwrap.wrap(chapter.text, 96, initial_indent="   ", subsequent_indent="   ")
+        for left, right in chapter.formulas:
+            right = right.tolist() if isinstance(right, sp.MatrixBase) else right
+            lines.append(f"      {_left(left)} = {right}")
+        for equation in chapter.equations:
+            mark = _MARKS[equation.judgement.verdict]
+            lines.append(f"   {mark} {_name(equation)}: {equation.judgement}")
+            if equation.correction is not None:
+                lines.append(f"       printed:   {equation.claim.claimed}")
+                lines.append(f"       corrected: {equation.correction.claim.claimed}")
+                lines.append(f"       the correction: {equation.correction}")
+    return "\n".join(lines)
+
+
+def _math(left: sp.Basic, right: sp.Basic) -> str:
+    return sp.latex(sp.Eq(left, right, evaluate=False))
+
+
+def _as_markdown(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
+    lines = [f"# {chosen.name}", "", f"{chosen.title}. Source: {chosen.source}."]
+    for chapter in chapters:
+        title = chapter.step[0].upper() + chapter.step[1:]
+        lines += ["", f"## {title}", "", chapter.text]
+        for left, right in chapter.formulas:
+            lines += ["", f"$${_math(left, right)}$$"]
+        if chapter.equations:
+            lines.append("")
+        for equation in chapter.equations:
+            lines.append(f"- {_name(equation)}: **{equation.judgement.verdict}**")
+            if equation.judgement.verdict is Verdict.LEADING:
+                lines.append(f"  {str(equation.judgement).split(', ', 1)[1]}".replace("≈", "about"))
+            if equation.correction is not None:
+                lines.append(f"  printed ${sp.latex(equation.claim.claimed)}$,")
+                lines.append(f"  corrected ${sp.latex(equation.correction.claim.claimed)}$")
+                lines.append(f"  ({equation.judgement.witness})")
+    return "\n".join(lines)
+
+
+_LATEX_TEXT = str.maketrans(
+    {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "^": r"\^{}", "~": r"\~{}"}
+)
+
+
+def _as_latex(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
+    """A document for a Unicode engine (lualatex, xelatex)."""
+
+    def text(words: str) -> str:
+        return words.translate(_LATEX_TEXT)
+
+    lines = [
+        r"\documentclass{article}",
+        r"\usepackage{amsmath,amssymb,unicode-math}",
+        r"\allowdisplaybreaks",
+        r"\begin{document}",
+        rf"\section*{{{text(chosen.name)}}}",
+        f"{text(chosen.title)}. Source: {text(chosen.source)}.",
+    ]
+    for chapter in chapters:
+        lines += ["", rf"\subsection*{{{chapter.step}}}", text(chapter.text)]
+        lines += [rf"\[ {_math(left, right)} \]" for left, right in chapter.formulas]
+        if chapter.equations:
+            lines.append(r"\begin{itemize}")
+            for equation in chapter.equations:
+                lines.append(
+                    rf"\item {text(_name(equation))}: \emph{{{equation.judgement.verdict}}}"
+                )
+                if equation.correction is not None:
+                    lines.append(rf"\[ \text{{printed: }} {sp.latex(equation.claim.claimed)} \]")
+                    right = sp.latex(equation.correction.claim.claimed)
+                    lines.append(rf"\[ \text{{corrected: }} {right} \]")
+            lines.append(r"\end{itemize}")
+    return "\n".join([*lines, r"\end{document}"])
+
+
+def _as_json(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> dict[str, Any]:
+    return {
+        "model": chosen.name,
+        "title": chosen.title,
+        "source": chosen.source,
+        "assumptions": list(chosen.assumptions),
+        "chapters": [
+            {
+                "step": chapter.step.value,
+                "text": chapter.text,
+                "formulas": [
+                    {"left": _left(left), "right": str(right), "latex": _math(left, right)}
+                    for left, right in chapter.formulas
+                ],
+                "equations": [_summary(equation) for equation in chapter.equations],
+            }
+            for chapter in chapters
+        ],
+    }
