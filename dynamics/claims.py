@@ -144,7 +144,8 @@ def judge(claim: Claim) -> Judgement:
         if order.is_positive:
             _check_order(claim, error, coefficient, order)
             # At SMALL = 1 the scaled symbols are the claim's own.
-            return Judgement(claim, Verdict.LEADING, apart, sp.factor(coefficient), order)
+            leading: Any = sp.factor(coefficient)
+            return Judgement(claim, Verdict.LEADING, apart, leading, order)
     return Judgement(claim, Verdict.DIFFERS, apart)
 
 

@@ -35,7 +35,9 @@ def exported(
       expressions, anything else by its `repr`.
 
     Returns the function, jitted. Where JAX's compilation cache is not enabled it is simply
-    that; an unreadable file is traced anew and overwritten.
+    that, and so it is where it calls back to Python (a passage time's derivatives do, unless
+    equinox was told not to raise, by EQX_ON_ERROR=nan). An unreadable file is traced anew and
+    overwritten.
     """
     directory: str | None = jax.config.jax_compilation_cache_dir  # pyright: ignore
     if not directory:
@@ -49,7 +51,10 @@ def exported(
         return jax.jit(jax.export.deserialize(bytearray(path.read_bytes())).call)
     except Exception:  # absent, truncated, or written by another JAX: none is an error
         pass
-    function = jax.export.export(jax.jit(build()))(*arguments)
+    try:
+        function = jax.export.export(jax.jit(build()))(*arguments)
+    except NotImplementedError:  # it calls back to Python, to raise errors, and cannot be stored
+        return jax.jit(build())
     blob = function.serialize(vjp_order=0)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic(path) as file:

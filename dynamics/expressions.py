@@ -32,6 +32,7 @@ _MAX_LENGTH = 5000
 _MAX_DEPTH = 60
 _MAX_POWER = 64
 _MAX_DIGITS = 40
+_PREFIXES = ("0x", "0o", "0b")
 
 _OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
@@ -104,7 +105,8 @@ def parse(text: str, names: Mapping[str, sp.Expr], *, what: str = "expression") 
 
     def number(node: ast.Constant) -> sp.Expr:
         literal = ast.get_source_segment(text.strip().replace("^", "**"), node) or ""
-        if type(node.value) not in (int, float) or len(literal) > _MAX_DIGITS:
+        decimal = type(node.value) in (int, float) and literal[:2].lower() not in _PREFIXES
+        if not decimal or len(literal) > _MAX_DIGITS:
             raise refuse(f"write numbers in at most {_MAX_DIGITS} decimal digits")
         if isinstance(node.value, float) and not 1e-300 < abs(node.value) < 1e300:
             if node.value != 0:

@@ -8,6 +8,8 @@ them at once.
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 from sympy.functions.elementary.trigonometric import TrigonometricFunction
@@ -65,7 +67,7 @@ def _in_generators(expression: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Exp
             product *= generators.setdefault(rest, sp.Dummy(positive=True)) ** number
         return product
 
-    rational = expression.replace(sp.exp, split)
+    rational: Any = expression.replace(sp.exp, split)
     # Powers of what decays, where anything does: it may vanish, but not overflow.
     inverted = {generators[rest]: 1 / generators[rest] for rest in decaying}
     meaning = {

@@ -73,13 +73,22 @@ class Reduction:
         product = self._tangent.T * self._weight * self._tangent
         return sp.ImmutableMatrix(product.applyfunc(sp.factor))
 
-    def residual(self) -> sp.ImmutableMatrix:
-        """The part of the full gradient that leaves the embedding, group by group."""
+    @cached_property
+    def full_gradient(self) -> sp.ImmutableMatrix:
+        """The gradient of the full loss on the embedding, group by group."""
         there = dict(self.embedding)
         gradient = sp.Matrix([sp.diff(self.loss, group) for group in there])
-        velocity = self._weight.inv() * gradient.subs(there, simultaneous=True)
-        along = self.metric.inv() * (self._tangent.T * self._weight * velocity)
-        return sp.ImmutableMatrix(velocity - self._tangent * along)
+        return sp.ImmutableMatrix(self._weight.inv() * gradient.subs(there, simultaneous=True))
+
+    @cached_property
+    def tangent_gradient(self) -> sp.ImmutableMatrix:
+        """Its projection on the embedding's tangent space; the same, if the flow stays there."""
+        along = self.metric.inv() * (self._tangent.T * self._weight * self.full_gradient)
+        return sp.ImmutableMatrix(self._tangent * along)
+
+    def residual(self) -> sp.ImmutableMatrix:
+        """The part of the full gradient that leaves the embedding, group by group."""
+        return sp.ImmutableMatrix(self.full_gradient - self.tangent_gradient)
 
     def prove(self) -> None:
         """Raise `InvarianceError`, naming the groups at fault, unless `residual` vanishes."""

@@ -107,19 +107,40 @@ def parse_question(
     chosen = choose_model(arguments, usage)
     if chosen is None:
         return None
+    return chosen, *parse_parameters(command, chosen, arguments, options, value)
+
+
+def parse_parameters(
+    command: str,
+    chosen: SurrogateModel,
+    arguments: Sequence[str],
+    options: type[Options],
+    value: type,
+    *,
+    leave_out: Sequence[str] = (),
+) -> tuple[dict[str, Any], Options]:
+    """A model's parameters given as flags of type `value`, and the options.
+
+    Parameters in `leave_out` have no flag.
+    """
     flags: Any = parse(
-        _flags(chosen, options, value), arguments[1:], prog=f"onset {command} {arguments[0]}"
+        _flags(chosen, options, value, leave_out),
+        arguments[1:],
+        prog=f"onset {command} {arguments[0]}",
     )
     flags.options.check()
-    given = {parameter.name: getattr(flags, parameter.name) for parameter in chosen.parameters}
-    return chosen, {k: v for k, v in given.items() if v is not None}, flags.options
+    names = [p.name for p in chosen.parameters if p.name not in leave_out]
+    given = {name: getattr(flags, name) for name in names}
+    return {name: v for name, v in given.items() if v is not None}, flags.options
 
 
-def _flags(chosen: SurrogateModel, options: type, value: type) -> type:
+def _flags(chosen: SurrogateModel, options: type, value: type, leave_out: Sequence[str]) -> type:
     """A dataclass of one flag per parameter of the model, and `options`, whose flags follow."""
     required, optional = [], []
     for parameter in chosen.parameters:
         name, default = parameter.name, parameter.default
+        if name in leave_out:
+            continue
         if default is None:
             flag = tyro.conf.arg(name=name, help=parameter.meaning)
             required.append((name, Annotated[value, flag]))
@@ -158,8 +179,11 @@ def axis(name: str, text: str) -> np.ndarray:
 def set_up_jax() -> None:
     """float64, and compiled functions kept on disk for the next command.
 
-    They lie in ONSET_CACHE_DIR, by default the user's cache folder.
+    They lie in ONSET_CACHE_DIR, by default the user's cache folder. Equinox is told to answer an
+    error with NaN, which a passage's status reports: raising takes a callback to Python, and such
+    functions cannot be kept.
     """
+    os.environ.setdefault("EQX_ON_ERROR", "nan")
     import jax
 
     dynamics.enable_x64()

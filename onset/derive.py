@@ -186,6 +186,16 @@ def _name(equation: Equation) -> str:
     return label + equation.text
 
 
+def _both_forms(chosen: SurrogateModel, equation: Equation) -> tuple[sp.Expr, sp.Expr]:
+    """What is printed and what should be, with the attention as a symbol of its own."""
+    assert equation.correction is not None
+    observed = dict(chosen.flow.observables)
+    alpha = {observed["alpha"]: sp.Symbol("alpha")} if "alpha" in observed else {}
+    claims = equation.claim, equation.correction.claim
+    printed, right = (claim.claimed.subs(alpha) for claim in claims)
+    return printed, right
+
+
 def _as_text(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
     lines = [f"{chosen.name}: {chosen.title}", f"source: {chosen.source}"]
     for number, chapter in enumerate(chapters, 1):
@@ -198,8 +208,9 @@ def _as_text(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
             mark = _MARKS[equation.judgement.verdict]
             lines.append(f"   {mark} {_name(equation)}: {equation.judgement}")
             if equation.correction is not None:
-                lines.append(f"       printed:   {equation.claim.claimed}")
-                lines.append(f"       corrected: {equation.correction.claim.claimed}")
+                printed, right = _both_forms(chosen, equation)
+                lines.append(f"       printed:   {printed}")
+                lines.append(f"       corrected: {right}")
                 lines.append(f"       the correction: {equation.correction}")
     return "\n".join(lines)
 
@@ -222,8 +233,8 @@ def _as_markdown(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
             if equation.judgement.verdict is Verdict.LEADING:
                 lines.append(f"  {str(equation.judgement).split(', ', 1)[1]}".replace("≈", "about"))
             if equation.correction is not None:
-                lines.append(f"  printed ${sp.latex(equation.claim.claimed)}$,")
-                lines.append(f"  corrected ${sp.latex(equation.correction.claim.claimed)}$")
+                printed, right = map(sp.latex, _both_forms(chosen, equation))
+                lines.append(f"  printed ${printed}$, corrected ${right}$")
                 lines.append(f"  ({equation.judgement.witness})")
     return "\n".join(lines)
 
@@ -257,8 +268,8 @@ def _as_latex(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
                     rf"\item {text(_name(equation))}: \emph{{{equation.judgement.verdict}}}"
                 )
                 if equation.correction is not None:
-                    lines.append(rf"\[ \text{{printed: }} {sp.latex(equation.claim.claimed)} \]")
-                    right = sp.latex(equation.correction.claim.claimed)
+                    printed, right = map(sp.latex, _both_forms(chosen, equation))
+                    lines.append(rf"\[ \text{{printed: }} {printed} \]")
                     lines.append(rf"\[ \text{{corrected: }} {right} \]")
             lines.append(r"\end{itemize}")
     return "\n".join([*lines, r"\end{document}"])

@@ -12,6 +12,7 @@ from dynamics import PassageStatus, Settings
 from surrogate_models import SurrogateModel, model, predict
 
 from .arguments import PassageOptions, parse_question, set_up_jax
+from .laws import standing
 
 USAGE = """\
 usage: onset predict MODEL --PARAMETER VALUE … [--ratio 0.2] [--lr LR] [--json]
@@ -57,13 +58,7 @@ def _laws(each: SurrogateModel, settings: Settings, config: Predict, say: Any) -
         validity = each.law_validity(law, settings, config.ratio)
         say(_line(f"{each.name}: {law.name}", f"{time:,.2f}", _steps(time, config.lr)))
         say(f"    t = {law.time}")
-        if not law.validity:
-            say(f"    its error was not measured ({law.measured})", flush=True)
-        elif validity is None:
-            widest = f"{law.validity[-1]} ({law.measured})"
-            say(f"    outside its stated range; the widest is {widest}", flush=True)
-        else:
-            say(f"    stated for {validity} ({law.measured})", flush=True)
+        say(f"    {standing(law, validity)}", flush=True)
         laws[law.name] = {
             **_answer(time, config.lr),
             "expression": str(law.time),

@@ -4,6 +4,7 @@ from .attention_chain import attention_chain
 from .blow_up import mills_ratio
 from .cross_sample_repetition import cross_sample_repetition
 from .first_stage import tensor_factorisation
+from .inverse import Inverse, Within, invert_flow, invert_law
 from .ledger import Chapter, Equation, Source, Step, derive, equations
 from .model import RHO, Law, Parameter, SurrogateModel, Validity
 from .model_file import load_model
@@ -19,6 +20,7 @@ __all__ = [
     "RHO",
     "Chapter",
     "Equation",
+    "Inverse",
     "Law",
     "Parameter",
     "Prediction",
@@ -26,10 +28,13 @@ __all__ = [
     "Step",
     "SurrogateModel",
     "Validity",
+    "Within",
     "attention_chain",
     "cross_sample_repetition",
     "derive",
     "equations",
+    "invert_flow",
+    "invert_law",
     "load_model",
     "mills_ratio",
     "model",

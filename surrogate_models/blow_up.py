@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import sympy as sp
@@ -24,7 +25,8 @@ from .ledger import Equation, Step
 from .model import RHO
 
 _x, _y, _epsilon = sp.symbols("x y epsilon_", positive=True)
-_F = sp.Symbol("F", real=True)
+_steepness = sp.Symbol("s", positive=True)
+_F, _start = sp.symbols("F u0", real=True)
 _RATIO = {RHO: (0.01, 0.99)}
 
 
@@ -103,7 +105,7 @@ class BlowUp:
         - `domain`: of `Claim`.
         - `case`: words to add where only a case is shown.
         """
-        states = embedding or {self.weight: self.weight, self.gap: self.gap}
+        states: Any = embedding or {self.weight: self.weight, self.gap: self.gap}
         drive = self.growth * sp.exp(self.hops * self.gap)
         for state, rate in zip(flow.state, flow.rhs, strict=True):
             along = sum(sp.diff(states[state], z) * r for z, r in self.rates.items())
@@ -125,17 +127,14 @@ class BlowUp:
 
     def quadrature(self) -> sp.Expr:
         """The integral that `leading` evaluates, as sympy finds it."""
-        u, steepness = sp.symbols("u s", positive=True)
-        start = sp.Symbol("u0", real=True) if self.start != 0 else sp.S.Zero
-        time = sp.integrate(sp.exp(steepness * (start**2 - u**2) / 2), (u, start, sp.oo))
-        values = {steepness: self.coupling * self.hops, start: self.start}
-        return time.subs(values) / self.growth
+        started = self.start != 0
+        values = {_steepness: self.coupling * self.hops, _start: self.start}
+        return _gaussian_tail(started).subs(values) / self.growth
 
     def delay(self) -> sp.Expr:
         """The integral that `noise` evaluates, as sympy finds it."""
-        first = sp.diff(1 / self._speed, _epsilon).subs(_epsilon, 0).subs(_F, _lift())
         unit = 1 / (sp.sqrt(self.coupling) * self.growth)
-        return sp.integrate(sp.expand(first), (_x, 0, sp.oo)) * self.damping * unit**2
+        return _first_order_delay() * self.damping * unit**2
 
     def _damped(self) -> Iterator[Equation]:
         gap = _x**2 / 2 + _epsilon * _F
@@ -143,7 +142,7 @@ class BlowUp:
             "damping lifts the gap by ε∫y² exp(−y²/2)dy to first order, in x = √c u, ε = ν/(√c λ)",
             Claim(
                 _x + _epsilon * sp.diff(_lift(), _x),  # its slope along the path …
-                _x * sp.exp(gap) / self._speed,  # … which is this
+                _x * sp.exp(gap) / _speed(),  # … which is this
                 limit={_epsilon: _epsilon * SMALL},
                 scale=_epsilon,
             ),
@@ -152,23 +151,42 @@ class BlowUp:
             "and delays the blow-up by its first-order integral", Claim(self.noise, self.delay())
         )
 
-    @property
-    def _speed(self) -> sp.Expr:
-        """dx/dτ in x = √c u and τ = √c λ t, where the gap is x²/2 + εF."""
-        return sp.exp(_x**2 / 2 + _epsilon * _F) - _epsilon * _x
+
+# The integrals, over symbols of their own, evaluated once a process.
 
 
+@cache
+def _gaussian_tail(started: bool) -> sp.Expr:
+    """∫ exp(s(u0² − u²)/2) du from u0, or from 0, to infinity."""
+    u, start = sp.Symbol("u", positive=True), _start if started else sp.S.Zero
+    return sp.integrate(sp.exp(_steepness * (start**2 - u**2) / 2), (u, start, sp.oo))
+
+
+def _speed() -> sp.Expr:
+    """dx/dτ in x = √c u and τ = √c λ t, where the gap is x²/2 + εF."""
+    return sp.exp(_x**2 / 2 + _epsilon * _F) - _epsilon * _x
+
+
+@cache
 def _lift() -> sp.Expr:
     """F, how much the damping ε lifts the gap at x."""
     return sp.integrate(_y**2 * sp.exp(-(_y**2) / 2), (_y, 0, _x))
 
 
+@cache
+def _first_order_delay() -> sp.Expr:
+    """dτ/dε of the blow-up at ε = 0."""
+    first = sp.diff(1 / _speed(), _epsilon).subs(_epsilon, 0).subs(_F, _lift())
+    return sp.integrate(sp.expand(first), (_x, 0, sp.oo))
+
+
 def saturation_equations() -> Iterator[Equation]:
     """The two constants of `BlowUp.saturation`."""
-    u, near = sp.symbols("u delta", positive=True)
-    # Beyond g*, in u = b e^g/g*: what the root √(1 + u) − 1 leaves, less its logarithm at 0.
-    antiderivative = sp.integrate((sp.sqrt(1 + u) - 1) / u**2, u)
-    rest = sp.limit(antiderivative, u, sp.oo) - antiderivative.subs(u, near)
+    u, v, near = sp.symbols("u v delta", positive=True)
+    # Beyond g* the orbit adds ∫(√(1 + u) − 1)/u² du in u = b e^g/g*, less its logarithm at 0;
+    # here in v = √(1 + u).
+    antiderivative = sp.integrate(sp.cancel((v - 1) * 2 * v / (v**2 - 1) ** 2), v)
+    rest = sp.limit(antiderivative, v, sp.oo) - antiderivative.subs(v, sp.sqrt(1 + near))
     yield _law(
         "the orbit beyond g* adds ½ + ln 2",
         Claim(

@@ -8,6 +8,7 @@ takes a time in proportion to T in the logit flow, to √T in the replicator flo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import sympy as sp
 
@@ -101,7 +102,8 @@ _HALF = sp.Rational(1, 2)
 
 def _valid(length: int, strength: int, error: tuple[float, float]) -> Validity:
     """From V = 0, where T is this many blocks long, and the pattern so much stronger than √n H."""
-    condition = sp.And(T >= length * n, m >= strength * H * sp.sqrt(n), sp.Eq(V0, 0))
+    at_rest: Any = sp.Eq(V0, 0)
+    condition = sp.And(T >= length * n, m >= strength * H * sp.sqrt(n), at_rest)
     return Validity(condition, error)
 
 

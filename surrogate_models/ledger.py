@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
@@ -124,9 +124,10 @@ def derive(model: SurrogateModel) -> tuple[Chapter, ...]:
 
 def _reduction_equations(model: SurrogateModel) -> Iterator[Equation]:
     reduction, flow = model.reduction, model.flow
-    for (group, _), left in zip(reduction.embedding, reduction.residual().flat(), strict=True):
+    gradients = zip(reduction.tangent_gradient.flat(), reduction.full_gradient.flat(), strict=True)
+    for (group, _), (tangent, full) in zip(reduction.embedding, gradients, strict=True):
         text = f"the gradient does not leave the embedding along {group}"
-        yield Equation(Step.REDUCTION, text, Claim(0, left))
+        yield Equation(Step.REDUCTION, text, Claim(tangent, full))
     text = "the reduced loss is the full one on the embedding"
     yield Equation(Step.REDUCTION, text, Claim(flow.loss, reduction.reduced_loss))
     for i, row in enumerate(flow.state):
@@ -168,8 +169,8 @@ def _flow(model: SurrogateModel) -> tuple[str, list[Formula]]:
 
 def _hessian(model: SurrogateModel) -> tuple[str, list[Formula]]:
     flow, readable = model.flow, _InAttention(model)
-    hessian = flow.hessian()
-    entries = [
+    hessian: Any = flow.hessian()
+    entries: list[Formula] = [
         (sp.Derivative(_LOSS, a, b), readable(hessian[i, j]))
         for i, a in enumerate(flow.state)
         for j, b in enumerate(flow.state)
@@ -180,7 +181,7 @@ def _hessian(model: SurrogateModel) -> tuple[str, list[Formula]]:
 
 def _start(model: SurrogateModel) -> tuple[str, list[Formula]]:
     flow = model.flow
-    start = dict(zip(flow.state, flow.initial, strict=True))
+    start: Any = dict(zip(flow.state, flow.initial, strict=True))
     rates = [
         (_rate(z), sp.factor(rate.subs(start, simultaneous=True)))
         for z, rate in zip(flow.state, flow.rhs, strict=True)
@@ -220,7 +221,7 @@ class _InAttention:
 
     def __init__(self, model: SurrogateModel) -> None:
         self.definition: list[Formula] = []
-        self._back: dict[sp.Basic, sp.Basic] = {}
+        self._back: Any = {}
         observed = dict(model.flow.observables).get("alpha", sp.S.Zero)
         exponentials = observed.atoms(sp.exp)
         if len(exponentials) == 1:
@@ -231,5 +232,5 @@ class _InAttention:
                 self.definition = [(alpha, observed)]
                 self._back = {exponential: solutions[0], 1 / exponential: 1 / solutions[0]}
 
-    def __call__(self, expression: sp.Expr) -> sp.Expr:
+    def __call__(self, expression: Any) -> Any:
         return sp.factor(expression.subs(self._back)) if self._back else expression

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,9 +82,13 @@ class Validity:
         relations = self.condition.args if isinstance(self.condition, sp.And) else (self.condition,)
         ranges = sorted(str(relation) for relation in relations)
         words = re.sub(r"Eq\((\w+), (\w+)\)", r"\1 = \2", ", ".join(ranges))
-        words = words.replace("<=", "≤").replace(">=", "≥").replace("*", "·")
-        low, high = self.error
-        return f"{words}: error {low:+.1%} to {high:+.1%}"
+        words = words.replace("<=", "≤").replace(">=", "≥").replace("**2", "²").replace("*", "·")
+        low, high = map(_percent, self.error)
+        return f"{words}: error {low} to {high}"
+
+
+def _percent(error: float) -> str:
+    return f"{error:+.2%}" if 0 < abs(error) < 0.01 else f"{error:+.1%}"
 
 
 @dataclass(frozen=True)
@@ -186,12 +190,24 @@ class SurrogateModel:
             raise InputError(f"the settings' shapes do not broadcast ({shapes})") from None
         values = dict(zip(known, arrays, strict=True))
         for condition, sentence in self.constraints:
-            bad = ~np.broadcast_to(np.asarray(_evaluate(condition, values), bool), arrays[0].shape)
+            bad = ~self._where(condition, values)
             if bad.any():
                 named = sorted(map(str, condition.free_symbols))
                 where = ", ".join(f"{name} = {values[name][bad][0]:g}" for name in named)
                 raise InputError(f"{where}: {sentence}")
         return values
+
+    def admits(self, at: Mapping[str, Any]) -> Bool[np.ndarray, "*lanes"]:
+        """Where the constraints between parameters hold; errors are those of `settings`."""
+        values = replace(self, constraints=()).settings(at)
+        held = (self._where(condition, values) for condition, _ in self.constraints)
+        shape = np.shape(next(iter(values.values())))
+        return np.logical_and.reduce([np.ones(shape, bool), *held])
+
+    @staticmethod
+    def _where(condition: Any, values: Settings) -> Bool[np.ndarray, "*lanes"]:
+        shape = np.shape(next(iter(values.values())))
+        return np.broadcast_to(np.asarray(_evaluate(condition, values), bool), shape)
 
     def law_times(self, law: Law, at: Settings, rho: float) -> Float[np.ndarray, "*lanes"]:
         """The law's plateau lengths, in units of t, whether or not it is valid there."""

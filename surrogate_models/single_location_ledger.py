@@ -27,7 +27,7 @@ _LONG_AND_WIDE = {T: T / SMALL**2, d: d / SMALL**2}
 _RATE = B / (sp.sqrt(d) * T)
 
 
-def _claim(claimed: Any, derived: sp.Expr, **options: Any) -> Claim:
+def _claim(claimed: Any, derived: Any, **options: Any) -> Claim:
     """With columns of W* of norm 1, as the paper has them: M = √d."""
     return Claim(claimed, sp.sympify(derived).subs(M, sp.sqrt(d)), domain=_DOMAIN, **options)
 
@@ -40,7 +40,7 @@ def _restated(step: Step, label: str, text: str, claim: Claim) -> Equation:
     return Equation(step, text, claim, label, Source.RESTATED)
 
 
-def expectation(expression: sp.Expr, entries: Sequence[sp.Symbol], variance: sp.Expr) -> sp.Expr:
+def expectation(expression: sp.Expr, entries: Sequence[Any], variance: sp.Expr) -> sp.Expr:
     """Of a polynomial, at most quadratic in each of the independent centred Gaussian entries."""
     terms = sp.Poly(sp.expand(expression), *entries).terms()
     even = [(powers, c) for powers, c in terms if all(p in (0, 2) for p in powers)]
@@ -63,7 +63,7 @@ def full_layer() -> Iterator[Equation]:
     error = answer + sum(shares[others:]) * W * repeated - target * repeated
     expected = expectation(error.dot(error) / 2, entries, sp.Rational(1, dimension))
 
-    def norm(matrix: sp.Matrix) -> sp.Expr:
+    def norm(matrix: Any) -> Any:
         return sum(entry**2 for entry in matrix)
 
     signal = sum(shares[others:])
@@ -75,7 +75,8 @@ def full_layer() -> Iterator[Equation]:
     )
     softmax = dict(zip(shares, attention, strict=True))
     fit = (signal * W - target).applyfunc(lambda entry: entry.subs(softmax))
-    noise, signal, full = (value.subs(softmax) for value in (noise, signal, loss))
+    values: Any = noise, signal, loss
+    noise, signal, full = (value.subs(softmax) for value in values)
     yield _restated(
         Step.LOSS,
         "Z10",
@@ -84,7 +85,7 @@ def full_layer() -> Iterator[Equation]:
     )
     slopes = [
         *(share * norm(W) / dimension for share in attention[:others]),
-        *[sum(f * v for f, v in zip(fit, W, strict=True)) / dimension] * copies,
+        *[sum(f * v for f, v in zip(fit.flat(), W.flat(), strict=True)) / dimension] * copies,
     ]
     mean = sum(share * slope for share, slope in zip(attention, slopes, strict=True))
     for position, kind in ((0, "another"), (length - 1, "a relevant")):
@@ -100,10 +101,10 @@ def positional(model: SurrogateModel) -> Iterator[Equation]:
     """What the printed reduced flow says, against one free score per position."""
     yield from full_layer()
     rate_w, rate_gap = model.flow.rhs
-    shared = -sp.diff(model.flow.loss, score_gap).subs(M, sp.sqrt(d))
-    yield _printed(
-        Step.FLOW, "Z14", "dw/dt", _claim(-sp.diff(model.flow.loss, w).subs(M, sp.sqrt(d)), rate_w)
-    )
+    loss: Any = model.flow.loss.subs(M, sp.sqrt(d))
+    shared: Any = -sp.diff(loss, score_gap)
+    unit: Any = -sp.diff(loss, w)
+    yield _printed(Step.FLOW, "Z14", "dw/dt", _claim(unit, rate_w))
     yield _printed(
         Step.FLOW,
         "Z14",
@@ -185,7 +186,8 @@ def _linear_theory(model: SurrogateModel, coupling: sp.Expr) -> Iterator[Equatio
 
 def shared(model: SurrogateModel) -> Iterator[Equation]:
     """The equations of [Z, §2 and App. A], for one score that all relevant tokens share."""
-    flow, reduction = model.flow, model.reduction
+    flow: Any = model.flow
+    reduction = model.reduction
     loss = flow.loss.subs(M, sp.sqrt(d))
     total = B * sp.exp(relevant) + (T - B) * sp.exp(other)
     softmax = (sp.exp(relevant) / total).subs({relevant: score_gap, other: 0})
@@ -224,7 +226,7 @@ def shared(model: SurrogateModel) -> Iterator[Equation]:
     )  # fmt: skip
 
     share = alpha * (1 - B * alpha)
-    slope = sp.diff(loss, score_gap)
+    slope = -(1 - B * alpha) * (w * drive + B * alpha * damping * w**2)
     curvature = B**2 * w**2 / (d * (T - B)) + B**2 * w**2 / d
     hessian = flow.hessian()
     yield _restated(
