@@ -201,9 +201,9 @@ def _replicator_laws() -> tuple[Law, ...]:
             ),
             validity=(
                 Validity(
-                    sp.And(T >= 256 * n, m >= 4 * H * sp.sqrt(n), V0**2 <= n / T), (-0.011, 0.006)
+                    sp.And(T >= 256 * n, m >= 4 * H * sp.sqrt(n), V0**2 <= n / T), (-0.011, 0.0065)
                 ),
-                Validity(sp.And(T >= 64 * n, m >= H * sp.sqrt(n), V0**2 <= n / T), (-0.078, 0.036)),
+                Validity(sp.And(T >= 64 * n, m >= H * sp.sqrt(n), V0**2 <= n / T), (-0.078, 0.039)),
             ),
             limits=_LIMITS,
             measured=_MEASURED,

@@ -70,8 +70,8 @@ class Equation:
 
     @cached_property
     def correction(self) -> Judgement | None:
-        """Where the claim differs, the verdict on what should stand there."""
-        if self.judgement.verdict is not Verdict.DIFFERS:
+        """Where a published claim differs, the verdict on what should stand there."""
+        if self.source is Source.OURS or self.judgement.verdict is not Verdict.DIFFERS:
             return None
         right = self.claim.derived if self.corrected is None else self.corrected
         return judge(replace(self.claim, claimed=right))
@@ -79,7 +79,7 @@ class Equation:
     @property
     def sound(self) -> bool:
         """Whether all that we claim holds: an equation of ours, or our correction of another's."""
-        ours = self.correction or (self.judgement if self.source is Source.OURS else None)
+        ours = self.judgement if self.source is Source.OURS else self.correction
         return ours is None or ours.verdict in (Verdict.PROVED, Verdict.LEADING)
 
 

@@ -77,6 +77,8 @@ def _model(entries: Mapping[str, Any], stem: str) -> SurrogateModel:
         parameters[name] = sp.Symbol(name, positive=True) if signed else sp.Symbol(name, real=True)
     state = {name: sp.Symbol(name, real=True) for name in entries["state"]}
     groups = {name: sp.Symbol(name, real=True) for name in entries.get("embedding", {})}
+    if not state:
+        raise InputError("state is empty: give each coordinate its initial value")
     for name in state:
         _unused(name, parameters, "state")
     for name in groups:
@@ -94,6 +96,11 @@ def _model(entries: Mapping[str, Any], stem: str) -> SurrogateModel:
     # Without an embedding each state is a trained parameter itself.
     loss = read(entries["loss"], "loss", names | groups)
     if groups:
+        if stray := sorted(loss.free_symbols & set(state.values()), key=str):
+            raise InputError(
+                f"loss holds {', '.join(map(str, stray))}, which the embedding replaces: "
+                f"write it in {', '.join(groups)}"
+            )
         embedding = {
             groups[name]: read(text, f"embedding.{name}")
             for name, text in entries["embedding"].items()

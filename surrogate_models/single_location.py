@@ -180,7 +180,7 @@ def single_location() -> SurrogateModel:
         laws=_laws(
             shared=False,
             ranges=_ranges((-0.024, 0.0), (-0.071, 0.0)),
-            next_ranges=_next_ranges((-0.001, 0.001), (-0.008, 0.001), (-0.026, 0.001)),
+            next_ranges=_next_ranges((-0.001, 0.0008), (-0.008, 0.0008), (-0.026, 0.0008)),
             invariant="Q = Δa − w²/(2B)",
             exponent="w²/(2B)",
         ),
