@@ -97,11 +97,11 @@ def _parameter(chosen: SurrogateModel, unknown: str, given: dict[str, Any], conf
     lr = config.lr or 1.0
     time = config.within * lr
     unit = "t" if config.lr is None else f"steps at lr {config.lr:g}"
-    _header(say, given, f"{config.within:,g} {unit}", config)
     options: Any = {"rho": config.ratio, "between": config.between}
     answers: dict[str, Any] = {}
-    for law in chosen.laws[:1]:
-        answer = invert_law(chosen, law, unknown, time, given, **options)
+    by_law = [invert_law(chosen, law, unknown, time, given, **options) for law in chosen.laws[:1]]
+    _header(say, given, f"{config.within:,g} {unit}", config)
+    for law, answer in zip(chosen.laws, by_law, strict=False):
         answers[law.name] = _as_json(answer, lr)
         _say(say, law.name, unknown, answer, lr)
         edges = [
