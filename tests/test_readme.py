@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
 
 
 def test_the_models_of_the_readme_run(tmp_path, monkeypatch):
@@ -18,7 +19,16 @@ def test_the_models_of_the_readme_run(tmp_path, monkeypatch):
         exec(block, {})
 
 
-@pytest.mark.parametrize("name", ["dynamics.identities", "dynamics.reduction", "dynamics.settings"])
+def test_the_models_page_shows_its_file():
+    page = (ROOT / "docs" / "your-own-model.md").read_text()
+    (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert shown == (ROOT / "docs" / "examples" / "series-weights.toml").read_text()
+
+
+DOCUMENTED = ["claims", "expressions", "identities", "reduction", "settings"]
+
+
+@pytest.mark.parametrize("name", [f"dynamics.{name}" for name in DOCUMENTED])
 def test_examples_in_docstrings(name):
     failed, tried = doctest.testmod(importlib.import_module(name))
     assert tried and not failed
