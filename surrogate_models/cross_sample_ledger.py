@@ -12,6 +12,7 @@ import sympy as sp
 
 from dynamics import SMALL, Claim
 
+from .cross_sample_loss import FRESH, REPEATED, alpha, p, w_repeated
 from .expected_loss import T, d, w
 from .ledger import Equation, Source, Step
 from .model import SurrogateModel
@@ -20,10 +21,7 @@ from .model import SurrogateModel
 def equations(model: SurrogateModel) -> Iterator[Equation]:
     """Z8 and Z17–Z21, the Hessian, and the linear flow of A.4.2."""
     flow = model.flow
-    w_repeated = flow.state[0]
-    p = flow.parameters[2]
-    repeated, fresh = p + (1 - p) / d, (1 - p) / d
-    alpha = dict(flow.observables)["alpha"]
+    repeated, fresh = REPEATED, FRESH
     share = alpha * (1 - alpha)
     noise = (1 - alpha) ** 2 / (d * (T - 1))
     repeated_gap, fresh_gap = 1 - alpha * w_repeated, sp.sqrt(d - 1) - alpha * w

@@ -244,7 +244,7 @@ def _evaluate(expression: sp.Basic, values: Mapping[str, Any]) -> Any:
     if expression.has(sp.LambertW):
         from scipy.special import lambertw
 
-        special["LambertW"] = lambda z, branch: np.real(lambertw(z, branch))
+        special["LambertW"] = lambda z, branch=0: np.real(lambertw(z, branch))
     expression = expression.replace(sp.zeta, lambda s: sp.zeta(s).evalf())
     if expression.has(sp.polylog):
         from .polylogarithm import polylogarithm

@@ -94,10 +94,10 @@ def test_laws_as_a_table_and_at_a_setting(capsys):
     assert main(["laws"]) == 0
     out = capsys.readouterr().out
     laws = {(name, law.name) for name, build in MODELS.items() for law in build().laws}
-    assert all(name in out and law in out for name, law in laws) and len(laws) == 11
+    assert all(name in out and law in out for name, law in laws) and len(laws) == 12
     assert "T ≥ 32·B, d ≥ 256·B" in out and "-0.10% to +0.08%" in out
     result = answer(capsys, "laws")
-    assert len([law for each in result.values() for law in each]) == 11
+    assert len([law for each in result.values() for law in each]) == 12
     assert main(["laws", "attention-chain"]) == 0
     assert "t = sqrt(2)*sqrt(pi)*N**k*sqrt(d)/(2*sqrt(k))" in capsys.readouterr().out
     at = "laws single-location --T 100 --d 64 --lr 0.5".split()

@@ -36,7 +36,7 @@ GRIDS = {
     "cross-sample-repetition": {
         "T": LENGTHS,
         "d": DIMENSIONS,
-        "p": [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5],
+        "p": [0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9],
     },
     "attention-chain": {"N": LENGTHS[:10], "d": DIMENSIONS, "k": [1, 2, 3, 4]},
     "tensor-factorisation": HEADS | {"V0": [-0.5, 0, 0.5, 1]},
@@ -118,10 +118,21 @@ def test_the_second_order_term_is_the_quadratures():
         assert abs((exact - np.sqrt(np.pi / 2)) / b / term - 1) < most
 
 
-def test_cross_sample_law_at_small_p():
+def test_cross_sample_laws_at_small_p():
     """Half a percent at T = 4096."""
     at = grid(T=[4096], d=[16, 64], p=[0, 0.01, 0.02, 0.05, 0.1])
-    assert np.abs(_errors(cross_sample_repetition(), "plateau law", at)).max() < 0.005
+    for law in ("plateau law", "two-phase law"):
+        assert np.abs(_errors(cross_sample_repetition(), law, at)).max() < 0.005
+
+
+def test_the_two_phase_law_where_phases_overlap():
+    """Within 3% from T = 1024 on, up to p = 0.9, where the plateau law is off by a quarter."""
+    at = grid(T=LENGTHS[5:], d=DIMENSIONS, p=[0.3, 0.5, 0.7, 0.8, 0.9])
+    first, second = (
+        np.abs(_errors(cross_sample_repetition(), law, at)).max()
+        for law in ("plateau law", "two-phase law")
+    )
+    assert second < 0.03 and first > 0.25
 
 
 def test_mills_law_from_weights_along_the_target():
