@@ -15,19 +15,8 @@ from onset.arguments import axis
 from surrogate_models import predict, single_location
 
 
-@pytest.fixture(autouse=True)
-def own_cache(shared_cache, monkeypatch):
-    """Commands enable a compilation cache; here it is these tests' own."""
-    monkeypatch.setenv("ONSET_CACHE_DIR", str(shared_cache))
-
-
-def answer(capsys, *arguments):
-    assert main([*arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_predict_gives_law_flow_and_the_other_score(capsys):
-    result = answer(capsys, "predict", "single-location", "--T", "512", "--d", "64", "--lr", "0.1")
+def test_predict_gives_law_flow_and_the_other_score(answer):
+    result = answer("predict", "single-location", "--T", "512", "--d", "64", "--lr", "0.1")
     positional, shared = result["single-location"], result["single-location-shared"]
     assert round(positional["laws"]["plateau law"]["time"]) == 5295
     assert abs(positional["flow"]["time"] - 5314.0) < 0.01
@@ -60,9 +49,9 @@ def test_predict_in_words(capsys):
     assert "outside its stated range" in capsys.readouterr().out
 
 
-def test_sweep_is_predict_over_a_grid(capsys):
+def test_sweep_is_predict_over_a_grid(answer):
     result = answer(
-        capsys, "sweep", "single-location", "--T", "16:64:3", "--d", "8,9.5", "--B", "2"
+        "sweep", "single-location", "--T", "16:64:3", "--d", "8,9.5", "--B", "2"
     )
     at = grid(T=[16, 32, 64], d=[8, 9.5], B=[2])
     expected = predict(single_location(), at)
@@ -94,14 +83,14 @@ def test_sweep_writes_and_resumes(capsys, tmp_path, monkeypatch):
     assert (folder / "results.jsonl").read_text() == lines
 
 
-def test_sweep_tells_censored_lanes(capsys):
+def test_sweep_tells_censored_lanes(answer):
     result = answer(
-        capsys, "sweep", "single-location", "--T", "16,1024", "--d", "8", "--horizon", "500"
+        "sweep", "single-location", "--T", "16,1024", "--d", "8", "--horizon", "500"
     )
     assert result["status"] == ["reached", "censored"] and result["flow"][1] == 500
 
 
-def test_validate_and_report(capsys, tmp_path):
+def test_validate_and_report(capsys, answer, tmp_path):
     command = f"validate single-location --T 8 --d 4 --B 1 2 --seeds 2 --out {tmp_path}".split()
     assert main(command) == 0
     out, err = capsys.readouterr()
@@ -109,7 +98,7 @@ def test_validate_and_report(capsys, tmp_path):
     (folder,) = (path for path in tmp_path.iterdir() if path.name.startswith("single-location-"))
     page = (folder / "report.md").read_text()
     (folder / "report.md").unlink()
-    result = answer(capsys, "report", str(folder))
+    result = answer("report", str(folder))
     assert (folder / "report.md").read_text() == page
     assert result["nets"] == 4
 

@@ -1,6 +1,5 @@
 """`onset derive`, `laws` and `solve` as a user types them."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +13,7 @@ from surrogate_models import MODELS, predict, single_location
 EXAMPLE = str(Path(__file__).parents[2] / "docs" / "examples" / "series-weights.toml")
 
 
-@pytest.fixture(autouse=True)
-def own_cache(shared_cache, monkeypatch):
-    monkeypatch.setenv("ONSET_CACHE_DIR", str(shared_cache))
-
-
-def answer(capsys, *arguments):
-    assert main([*arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_derive_in_four_forms(capsys):
+def test_derive_in_four_forms(capsys, answer):
     assert main(["derive", EXAMPLE]) == 0
     text = capsys.readouterr().out
     assert "ds/dt = -alpha*s*(-M + alpha*s**2)" in text
@@ -38,7 +27,7 @@ def test_derive_in_four_forms(capsys):
     document = capsys.readouterr().out
     assert document.startswith(r"\documentclass") and document.rstrip().endswith(r"\end{document}")
     assert document.count(r"\begin{itemize}") == document.count(r"\end{itemize}") == 2
-    result = answer(capsys, "derive", EXAMPLE)
+    result = answer("derive", EXAMPLE)
     assert [chapter["step"] for chapter in result["chapters"]][0] == "loss"
     rates = result["chapters"][-1]["equations"]
     assert rates[0]["verdict"] == "holds to leading order" and rates[0]["limit"] == {
@@ -55,13 +44,13 @@ def test_derive_shows_printed_and_corrected_forms(capsys):
     assert "[Z9, restated]" in text
 
 
-def test_derive_all_is_one_table(capsys, monkeypatch):
+def test_derive_all_is_one_table(capsys, answer, monkeypatch):
     monkeypatch.setattr("onset.derive.MODELS", {k: MODELS[k] for k in list(MODELS)[-4:]})
     assert main(["derive", "--all"]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[0].startswith("relaxed-cross-sample: our derivation: 24 identity")
     assert len(out.splitlines()) == 4
-    result = answer(capsys, "derive", "--all")
+    result = answer("derive", "--all")
     assert list(result) == list(MODELS)[-4:]
     assert main(["derive", "--all", "--markdown"]) == 0
     assert capsys.readouterr().out.startswith("| model | equation | says | verdict |")
@@ -90,57 +79,57 @@ def test_a_claim_of_ours_that_fails_is_exit_code_1(capsys, tmp_path, monkeypatch
     assert main(["derive", str(path)]) == 1
 
 
-def test_laws_as_a_table_and_at_a_setting(capsys):
+def test_laws_as_a_table_and_at_a_setting(capsys, answer):
     assert main(["laws"]) == 0
     out = capsys.readouterr().out
     laws = {(name, law.name) for name, build in MODELS.items() for law in build().laws}
     assert all(name in out and law in out for name, law in laws) and len(laws) == 12
     assert "T ≥ 32·B, d ≥ 256·B" in out and "-0.10% to +0.08%" in out
-    result = answer(capsys, "laws")
+    result = answer("laws")
     assert len([law for each in result.values() for law in each]) == 12
     assert main(["laws", "attention-chain"]) == 0
     assert "t = sqrt(2)*sqrt(pi)*N**k*sqrt(d)/(2*sqrt(k))" in capsys.readouterr().out
     at = "laws single-location --T 100 --d 64 --lr 0.5".split()
     assert main(at) == 0
     assert "stated for T ≥ 32·B, d ≥ 16" in capsys.readouterr().out
-    first, second = answer(capsys, *at)["laws"]
+    first, second = answer(*at)["laws"]
     assert first["applies"].startswith("T ≥ 32·B, d ≥ 16")
     assert second["applies"].startswith("T ≥ 32·B, d ≥ 64·B")
     assert first["steps"] == 2 * first["time"]
-    outside = answer(capsys, *"laws single-location --T 9 --d 4".split())["laws"]
+    outside = answer(*"laws single-location --T 9 --d 4".split())["laws"]
     assert [law["applies"] for law in outside] == [None, None]
 
 
-def test_solve_answers_by_law_and_by_flow(capsys):
+def test_solve_answers_by_law_and_by_flow(capsys, answer):
     command = "solve single-location --for B --within 20000 --T 512 --d 64 --lr 0.1"
     assert main(command.split()) == 0
     out = capsys.readouterr().out
     assert "plateau law: B ≥ 8 (18,802.3, root 7.05361), looking from 1 to 511" in out
     assert "flow: B ≥ 8 (19,452.2, root 7.53021)" in out
-    result = answer(capsys, *command.split())
+    result = answer(*command.split())
     assert result["flow"]["within"][0]["low"] == 8 and result["for"] == "B"
-    result = answer(capsys, *"solve single-location --for lr --within 1000 --T 512 --d 64".split())
+    result = answer(*"solve single-location --for lr --within 1000 --T 512 --d 64".split())
     time = float(predict(single_location(), {"T": 512.0, "d": 64.0}).passages.time)
     np.testing.assert_allclose(result["flow"]["lr"], time / 1000, rtol=1e-9)
 
 
-def test_solve_says_when_nothing_does(capsys):
+def test_solve_says_when_nothing_does(capsys, answer):
     command = "solve single-location --for B --within 1 --T 512 --d 64"
     assert main(command.split()) == 0
     out = capsys.readouterr().out
     assert "plateau law: no B between 1 and 511 does; the shortest seen is" in out
     assert "flow: no B between 1 and 511 does; the shortest seen is" in out
-    assert answer(capsys, *command.split())["flow"]["within"] == []
+    assert answer(*command.split())["flow"]["within"] == []
 
 
-def test_a_file_of_ones_own_in_every_command(capsys):
-    result = answer(capsys, "predict", EXAMPLE, "--N", "1024")
+def test_a_file_of_ones_own_in_every_command(answer):
+    result = answer("predict", EXAMPLE, "--N", "1024")
     assert abs(result["series-weights"]["laws"]["series law"]["error"]) < 0.002
-    result = answer(capsys, "sweep", EXAMPLE, "--N", "64,1024", "--s0", "0.1")
+    result = answer("sweep", EXAMPLE, "--N", "64,1024", "--s0", "0.1")
     assert result["status"] == ["reached", "reached"]
-    result = answer(capsys, *f"solve {EXAMPLE} --for s0 --within 100 --N 1024".split())
+    result = answer(*f"solve {EXAMPLE} --for s0 --within 100 --N 1024".split())
     assert abs(result["flow"]["within"][0]["low"] - 1.155) < 1e-3
-    assert answer(capsys, "laws", EXAMPLE, "--N", "64")["laws"][0]["applies"] is None
+    assert answer("laws", EXAMPLE, "--N", "64")["laws"][0]["applies"] is None
 
 
 @pytest.mark.parametrize("command", ["derive", "laws --help", "solve", "derive --help", "solve -h"])
