@@ -1,5 +1,6 @@
 from .claims import SMALL, Claim, Judgement, Verdict, Witness, judge
 from .compilation import CompiledSystem, compile_system, symbolic_function
+from .equilibria import Equilibria, Equilibrium, EquilibriumSet, Kind, classify, equilibria
 from .errors import ContradictionError, InputError, InvarianceError, PrecisionError
 from .expressions import FUNCTIONS, parse
 from .identities import is_zero
@@ -16,10 +17,14 @@ __all__ = [
     "Claim",
     "CompiledSystem",
     "ContradictionError",
+    "Equilibria",
+    "Equilibrium",
+    "EquilibriumSet",
     "GradientFlow",
     "InputError",
     "InvarianceError",
     "Judgement",
+    "Kind",
     "PassageStatus",
     "PassageTimes",
     "PrecisionError",
@@ -31,8 +36,10 @@ __all__ = [
     "VectorField",
     "Verdict",
     "Witness",
+    "classify",
     "compile_system",
     "enable_x64",
+    "equilibria",
     "first_passage",
     "grid",
     "is_zero",

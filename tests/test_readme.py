@@ -25,7 +25,7 @@ def test_the_models_page_shows_its_file():
     assert shown == (ROOT / "docs" / "examples" / "series-weights.toml").read_text()
 
 
-DOCUMENTED = ["claims", "expressions", "identities", "reduction", "settings"]
+DOCUMENTED = ["claims", "equilibria", "expressions", "identities", "reduction", "settings"]
 
 
 @pytest.mark.parametrize("name", [f"dynamics.{name}" for name in DOCUMENTED])

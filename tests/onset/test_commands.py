@@ -50,9 +50,7 @@ def test_predict_in_words(capsys):
 
 
 def test_sweep_is_predict_over_a_grid(answer):
-    result = answer(
-        "sweep", "single-location", "--T", "16:64:3", "--d", "8,9.5", "--B", "2"
-    )
+    result = answer("sweep", "single-location", "--T", "16:64:3", "--d", "8,9.5", "--B", "2")
     at = grid(T=[16, 32, 64], d=[8, 9.5], B=[2])
     expected = predict(single_location(), at)
     np.testing.assert_allclose(result["flow"], expected.passages.time.ravel(), rtol=1e-9)
@@ -84,9 +82,7 @@ def test_sweep_writes_and_resumes(capsys, tmp_path, monkeypatch):
 
 
 def test_sweep_tells_censored_lanes(answer):
-    result = answer(
-        "sweep", "single-location", "--T", "16,1024", "--d", "8", "--horizon", "500"
-    )
+    result = answer("sweep", "single-location", "--T", "16,1024", "--d", "8", "--horizon", "500")
     assert result["status"] == ["reached", "censored"] and result["flow"][1] == 500
 
 
