@@ -64,7 +64,9 @@ def _in_generators(expression: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, sp.Exp
             number, rest = term.as_coeff_Mul(rational=True)
             if number < 0:
                 decaying.add(rest)
-            product *= generators.setdefault(rest, sp.Dummy(positive=True)) ** number
+            # Positive, so that its roots simplify; but not where the exponent may be complex.
+            generator = sp.Dummy(positive=True) if rest.is_extended_real else sp.Dummy()
+            product *= generators.setdefault(rest, generator) ** number
         return product
 
     rational: Any = expression.replace(sp.exp, split)

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from typing import Any
 
 import sympy as sp
@@ -68,8 +69,8 @@ def main(arguments: Sequence[str]) -> int:
         return _table(forms[0] if forms else "text")
     chapters = derive(chosen)
     found = [equation for chapter in chapters for equation in chapter.equations]
-    for _ in tqdm(found, desc="judging", leave=False, disable=None):
-        _.judgement  # noqa: B018  computed here, to show how far it is
+    for equation in tqdm(found, desc="judging", leave=False, disable=None):
+        _ = equation.judgement, equation.correction  # kept by the equation
     if config.json:
         print(json.dumps(_as_json(chosen, chapters)))
     elif config.latex:
@@ -124,7 +125,7 @@ def _summaries(name: str) -> tuple[str, list[dict[str, Any]]]:
 
 def _table(form: str) -> int:
     """Every model's equations; the models are judged in processes of their own."""
-    with ProcessPoolExecutor() as pool:
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         results = pool.map(_summaries, MODELS)
         results = dict(tqdm(results, total=len(MODELS), unit="model", leave=False, disable=None))
     if form == "json":

@@ -28,6 +28,10 @@ long = {x: x / SMALL}
         (Claim(0, 1 / x, limit=long, scale=1), Verdict.LEADING),
         (Claim(0, 1 / x, limit={y: y / SMALL}, scale=1), Verdict.DIFFERS),
         (Claim(sp.erfc(z), 1 - sp.erf(z)), Verdict.UNDECIDED),
+        # Equal at every point drawn, where the cosine is positive, and still no identity.
+        (Claim(sp.sqrt(sp.cos(z) ** 2), sp.cos(z)), Verdict.UNDECIDED),
+        (Claim(sp.sqrt(sp.cosh(z) ** 2), sp.cosh(z)), Verdict.PROVED),
+        (Claim(sp.sqrt(sp.exp(2 * z)), sp.exp(z)), Verdict.PROVED),
     ],
 )  # fmt: skip
 def test_verdicts(claim, verdict):
