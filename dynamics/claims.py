@@ -21,6 +21,7 @@ from .identities import is_zero
 SMALL = sp.Symbol("epsilon", positive=True)
 
 _DIGITS = 50
+_LONG = 60
 _POINTS = 4
 
 
@@ -103,14 +104,24 @@ class Judgement:
 
     def __str__(self) -> str:
         if self.verdict is Verdict.LEADING:
-            if len(text := str(self.error)) <= 60:
-                return f"{self.verdict}, relative error ≈ {text}"
-            limit = ", ".join(f"{symbol} → {value}" for symbol, value in self.claim.limit)
-            power = SMALL**self.order if self.order is not None else SMALL
-            return f"{self.verdict}, relative error O({power}) with {limit}"
+            return f"{self.verdict}, {self.size}"
         if self.verdict is Verdict.DIFFERS:
             return f"{self.verdict} ({self.witness})"
         return str(self.verdict)
+
+    @property
+    def size(self) -> str:
+        """To leading order, how large the error is, and relative to what."""
+        text = str(self.error)
+        if len(text) > _LONG:
+            limit = ", ".join(f"{symbol} → {value}" for symbol, value in self.claim.limit)
+            text = f"O({SMALL if self.order is None else SMALL**self.order}) with {limit}"
+        else:
+            text = f"≈ {text}"
+        if self.claim.scale == self.claim.derived:
+            return f"relative error {text}"
+        scale = str(self.claim.scale)
+        return f"error {text}, in units of {scale if len(scale) <= _LONG else 'its scale'}"
 
 
 def judge(claim: Claim) -> Judgement:
@@ -146,6 +157,7 @@ def judge(claim: Claim) -> Judgement:
             # At SMALL = 1 the scaled symbols are the claim's own.
             leading: Any = sp.factor(coefficient)
             return Judgement(claim, Verdict.LEADING, apart, leading, order)
+        apart = _witness(claim, 0, within_limit=True)
     return Judgement(claim, Verdict.DIFFERS, apart)
 
 
@@ -203,8 +215,13 @@ def _point(claim: Claim, seed: int) -> dict[sp.Symbol, sp.Rational]:
     return point
 
 
-def _witness(claim: Claim, seed: int) -> Witness:
+def _witness(claim: Claim, seed: int, *, within_limit: bool = False) -> Witness:
+    """Both sides at a random point; of a claim in a limit, at one where SMALL is 1/1000."""
     point = _point(claim, seed)
+    if within_limit:
+        near = {symbol: sp.sympify(value) for symbol, value in claim.limit}
+        scaled = {s: v.xreplace({**point, SMALL: sp.Rational(1, 1000)}) for s, v in near.items()}
+        point |= {symbol: value for symbol, value in scaled.items() if symbol in point}
     sides = (sp.N(side.xreplace(point), _DIGITS) for side in (claim.claimed, claim.derived))
     return Witness(point, *sides)
 

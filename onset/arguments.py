@@ -75,26 +75,37 @@ def choose_model(arguments: Sequence[str], usage: str) -> SurrogateModel | None:
 
 
 @dataclass(frozen=True)
-class PassageOptions:
+class QuestionOptions:
     """What every question about plateau lengths may say, beside the model's parameters."""
 
     ratio: float = 0.2
     """The plateau ends at this fraction of the initial loss."""
     lr: float | None = None
     """Learning rate; times are then given in steps too."""
-    horizon: float | None = None
-    """Give up at this time, in units of t; ten thousand timescales of the model by default."""
 
     def check(self) -> None:
         """Raise `InputError` on a value that makes no sense."""
         Threshold.loss_ratio(self.ratio)
         for name in ("lr", "horizon"):
-            value = getattr(self, name)
+            value = getattr(self, name, None)
             if value is not None and not (np.isfinite(value) and value > 0):
                 raise InputError(f"{name} is {value}: give a positive number")
 
 
-Options = TypeVar("Options", bound=PassageOptions)
+@dataclass(frozen=True)
+class PassageOptions(QuestionOptions):
+    """What a question to a model's flow may say too."""
+
+    horizon: float | None = None
+    """Give up at this time, in units of t; ten thousand timescales of the model by default."""
+
+
+Options = TypeVar("Options", bound=QuestionOptions)
+
+
+def number(value: float) -> str:
+    """A time or a count of steps to read: two decimals where it is large, six digits else."""
+    return f"{value:,.2f}" if abs(value) >= 1000 else f"{value:.6g}"
 
 
 def parse_question(

@@ -36,6 +36,7 @@ From the loss of all trained parameters to the reduced flow, its Hessian, its li
 its laws; each published equation beside what follows here. Verdicts are computed. With --all, one
 table over every model. The exit code is 1 if a claim of ours fails, and only then."""
 
+_STARRED = "the number is the paper's, the wording ours"
 _MARKS = {
     Verdict.PROVED: "✓",
     Verdict.LEADING: "≈",
@@ -65,6 +66,8 @@ def main(arguments: Sequence[str]) -> int:
     forms = [name for name in ("latex", "markdown", "json") if getattr(config, name)]
     if len(forms) > 1:
         raise InputError(f"--{forms[0]} and --{forms[1]} are both given: choose one form")
+    if whole and config.latex:
+        raise InputError("--latex is given with --all: choose --markdown or --json")
     if chosen is None:
         return _table(forms[0] if forms else "text")
     chapters = derive(chosen)
@@ -90,7 +93,7 @@ def _complain(rows: Iterable[dict[str, Any]]) -> int:
     """The exit code, after naming the claims of ours that fail."""
     failed = [row for row in rows if not row["sound"]]
     for row in failed:
-        print(f"onset: our claim fails: {row['text']}: {row['verdict']}", file=sys.stderr)
+        print(f"onset: a claim fails: {row['text']}: {row['verdict']}", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -104,6 +107,8 @@ def _summary(equation: Equation) -> dict[str, Any]:
         "source": equation.source.value,
         "text": equation.text,
         "claimed": str(claim.claimed),
+        "derived": str(claim.derived),
+        "scale": str(claim.scale),
         "verdict": judgement.verdict.value,
         "grounds": str(judgement),
         "limit": {str(symbol): str(value) for symbol, value in claim.limit},
@@ -130,8 +135,6 @@ def _table(form: str) -> int:
         results = dict(tqdm(results, total=len(MODELS), unit="model", leave=False, disable=None))
     if form == "json":
         print(json.dumps(results))
-    elif form == "latex":
-        raise InputError("--latex is given with --all: choose --markdown or --json")
     else:
         print(_rows(results, markdown=form == "markdown"))
     return _complain(row for rows in results.values() for row in rows)
@@ -156,7 +159,8 @@ def _rows(results: dict[str, list[dict[str, Any]]], *, markdown: bool) -> str:
                 )
     if markdown:
         head = ["| model | equation | says | verdict |", "| --- | --- | --- | --- |"]
-        return "\n".join([*head, *("| " + " | ".join(line) + " |" for line in lines)])
+        rows = ("| " + " | ".join(map(_plain, line)) + " |" for line in lines)
+        return "\n".join([*head, *rows, "", f"{_plain('*')} {_STARRED}"])
     widths = [2, *(max(len(line[i]) for line in lines) for i in (1, 2))]
     text = []
     for name, *cells in lines:
@@ -165,7 +169,7 @@ def _rows(results: dict[str, list[dict[str, Any]]], *, markdown: bool) -> str:
         else:
             padded = [cell.ljust(width) for cell, width in zip(["", *cells], widths, strict=False)]
             text.append("".join([padded[0], "  ".join([*padded[1:], cells[-1]])]).rstrip())
-    return "\n".join(text)
+    return "\n".join([*text, f"* {_STARRED}"] if any(line[1] for line in lines) else text)
 
 
 def _left(side: sp.Basic) -> str:
@@ -173,12 +177,11 @@ def _left(side: sp.Basic) -> str:
     if not isinstance(side, sp.Derivative):
         return str(side)
     inner, variables = side.expr, side.variables
-    if isinstance(inner, sp.Function):
+    if len(variables) == 1:
         return f"d{inner.func}/d{variables[0]}"
-    order = {1: "", 2: "²"}[len(variables)]
-    if len(set(variables)) == 1 and order:
-        return f"∂²{inner}/∂{variables[0]}²"
-    return f"∂{order}{inner}/" + "".join(f"∂{v}" for v in variables)
+    if len(set(variables)) == 1:
+        return f"∂²{inner.func}/∂{variables[0]}²"
+    return f"∂²{inner.func}/" + "".join(f"∂{variable}" for variable in variables)
 
 
 def _name(equation: Equation) -> str:
@@ -187,14 +190,23 @@ def _name(equation: Equation) -> str:
     return label + equation.text
 
 
-def _both_forms(chosen: SurrogateModel, equation: Equation) -> tuple[sp.Expr, sp.Expr]:
-    """What is printed and what should be, with the attention as a symbol of its own."""
-    assert equation.correction is not None
+def _forms(chosen: SurrogateModel, equation: Equation) -> list[tuple[str, sp.Expr]]:
+    """The formulas to show: a published one beside what follows here, and our own that fails.
+
+    The attention stands as a symbol of its own.
+    """
     observed = dict(chosen.flow.observables)
     alpha = {observed["alpha"]: sp.Symbol("alpha")} if "alpha" in observed else {}
-    claims = equation.claim, equation.correction.claim
-    printed, right = (claim.claimed.subs(alpha) for claim in claims)
-    return printed, right
+    claim, judgement = equation.claim, equation.judgement
+    forms = []
+    if equation.source is not Source.OURS or not equation.sound:
+        word = "claimed" if equation.source is Source.OURS else equation.source.value
+        forms.append((word, claim.claimed.subs(alpha)))
+        if judgement.verdict is not Verdict.PROVED and equation.correction is None:
+            forms.append(("here", claim.derived.subs(alpha)))
+    if equation.correction is not None:
+        forms.append(("corrected", equation.correction.claim.claimed.subs(alpha)))
+    return forms
 
 
 def _as_text(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
@@ -208,10 +220,8 @@ def _as_text(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
         for equation in chapter.equations:
             mark = _MARKS[equation.judgement.verdict]
             lines.append(f"   {mark} {_name(equation)}: {equation.judgement}")
+            lines += [f"       {word + ':':11}{form}" for word, form in _forms(chosen, equation)]
             if equation.correction is not None:
-                printed, right = _both_forms(chosen, equation)
-                lines.append(f"       printed:   {printed}")
-                lines.append(f"       corrected: {right}")
                 lines.append(f"       the correction: {equation.correction}")
     return "\n".join(lines)
 
@@ -220,44 +230,60 @@ def _math(left: sp.Basic, right: sp.Basic) -> str:
     return sp.latex(sp.Eq(left, right, evaluate=False))
 
 
+def _plain(words: str) -> str:
+    """Text that Markdown leaves as it is."""
+    return words.replace("\\", "\\\\").replace("*", r"\*").replace("_", r"\_")
+
+
 def _as_markdown(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
-    lines = [f"# {chosen.name}", "", f"{chosen.title}. Source: {chosen.source}."]
+    lines = [f"# {_plain(chosen.name)}", "", _plain(f"{chosen.title}. Source: {chosen.source}.")]
     for chapter in chapters:
         title = chapter.step[0].upper() + chapter.step[1:]
-        lines += ["", f"## {title}", "", chapter.text]
+        lines += ["", f"## {title}", "", _plain(chapter.text)]
         for left, right in chapter.formulas:
             lines += ["", f"$${_math(left, right)}$$"]
         if chapter.equations:
             lines.append("")
         for equation in chapter.equations:
-            lines.append(f"- {_name(equation)}: **{equation.judgement.verdict}**")
-            if equation.judgement.verdict is Verdict.LEADING:
-                lines.append(f"  {str(equation.judgement).split(', ', 1)[1]}".replace("≈", "about"))
+            verdict, grounds = _grounds(equation)
+            lines.append(f"- {_plain(_name(equation))}: **{verdict}**{_plain(grounds)}")
+            for word, form in _forms(chosen, equation):
+                lines.append(f"  - {word} ${sp.latex(form)}$")
             if equation.correction is not None:
-                printed, right = map(sp.latex, _both_forms(chosen, equation))
-                lines.append(f"  printed ${printed}$, corrected ${right}$")
-                lines.append(f"  ({equation.judgement.witness})")
+                lines.append(f"  - the correction: {_plain(str(equation.correction))}")
     return "\n".join(lines)
 
 
+def _grounds(equation: Equation) -> tuple[str, str]:
+    """The verdict, and what its sentence says beyond it."""
+    verdict = equation.judgement.verdict.value
+    return verdict, str(equation.judgement).removeprefix(verdict)
+
+
 _LATEX_TEXT = str.maketrans(
-    {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "^": r"\^{}", "~": r"\~{}"}
+    {
+        "\\": r"\textbackslash{}",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        **{character: rf"\{character}" for character in "&%_#${}"},
+    }
 )
 
 
 def _as_latex(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
-    """A document for a Unicode engine (lualatex, xelatex)."""
+    """A document for lualatex or xelatex, with a font that has the text's symbols."""
 
     def text(words: str) -> str:
         return words.translate(_LATEX_TEXT)
 
     lines = [
+        "% compile with lualatex or xelatex",
         r"\documentclass{article}",
-        r"\usepackage{amsmath,amssymb,unicode-math}",
-        r"\allowdisplaybreaks",
+        r"\usepackage{amsmath,unicode-math}",
+        r"\setmainfont{DejaVu Serif}",
         r"\begin{document}",
         rf"\section*{{{text(chosen.name)}}}",
-        f"{text(chosen.title)}. Source: {text(chosen.source)}.",
+        text(f"{chosen.title}. Source: {chosen.source}."),
     ]
     for chapter in chapters:
         lines += ["", rf"\subsection*{{{chapter.step}}}", text(chapter.text)]
@@ -265,13 +291,14 @@ def _as_latex(chosen: SurrogateModel, chapters: Sequence[Chapter]) -> str:
         if chapter.equations:
             lines.append(r"\begin{itemize}")
             for equation in chapter.equations:
-                lines.append(
-                    rf"\item {text(_name(equation))}: \emph{{{equation.judgement.verdict}}}"
-                )
+                verdict, grounds = _grounds(equation)
+                # The empty group keeps a label in brackets from being the item's own.
+                name = text(_name(equation))
+                lines.append(rf"\item {{}}{name}: \emph{{{verdict}}}{text(grounds)}")
+                for word, form in _forms(chosen, equation):
+                    lines.append(rf"\[ \text{{{word}: }} {sp.latex(form)} \]")
                 if equation.correction is not None:
-                    printed, right = map(sp.latex, _both_forms(chosen, equation))
-                    lines.append(rf"\[ \text{{printed: }} {printed} \]")
-                    lines.append(rf"\[ \text{{corrected: }} {right} \]")
+                    lines.append(f"the correction: {text(str(equation.correction))}")
             lines.append(r"\end{itemize}")
     return "\n".join([*lines, r"\end{document}"])
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dynamics import InputError
-from surrogate_models import MODELS, Law, SurrogateModel, Validity, model
+import sympy as sp
+from sympy.core.relational import Relational
 
-from .arguments import PassageOptions, choose_model, parse, parse_parameters
+from dynamics import InputError
+from surrogate_models import MODELS, RHO, Law, SurrogateModel, Validity, model
+
+from .arguments import QuestionOptions, choose_model, number, parse, parse_parameters
 
 USAGE = """\
 usage: onset laws [--json]
@@ -30,7 +34,7 @@ class Laws:
 
 
 @dataclass(frozen=True)
-class LawsAt(PassageOptions):
+class LawsAt(QuestionOptions):
     """The laws' plateau lengths at a setting, and which of them are stated there."""
 
     json: bool = False
@@ -56,12 +60,15 @@ def main(arguments: Sequence[str]) -> None:
     _show_at(chosen, given, config)
 
 
-def standing(law: Law, validity: Validity | None) -> str:
+def standing(law: Law, validity: Validity | None, ratio: float) -> str:
     """In words: the range that holds a setting, or that none does."""
     if validity is not None:
         return f"stated for {validity} ({law.measured})"
     if not law.validity:
         return f"its error was not measured ({law.measured})"
+    of_ratio = [part for part in law.limits.atoms(Relational) if part.free_symbols == {RHO}]
+    if any(part.subs(RHO, ratio) == sp.false for part in of_ratio):
+        return f"not stated at the loss ratio {ratio:g} ({law.measured}); choose it by --ratio"
     return f"outside its stated range; the widest is {law.validity[-1]} ({law.measured})"
 
 
@@ -71,10 +78,10 @@ def _show(models: Sequence[SurrogateModel], config: Laws) -> None:
         print(json.dumps(laws))
         return
     rows = [
-        (each.name, law.name, *_range(validity))
+        (each.name, law.name, *row)
         for each in models
         for law in each.laws
-        for validity in law.validity
+        for row in [_range(validity) for validity in law.validity] or [("not measured", "")]
     ]
     rows.insert(0, ("model", "law", "stated for", "error"))
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
@@ -93,7 +100,8 @@ def _show(models: Sequence[SurrogateModel], config: Laws) -> None:
     if len(models) == 1:
         for law in models[0].laws:
             print(f"\n{law.name}: t = {law.time}\n    {law.derivation}.")
-        print(f"\n`onset derive {models[0].name}` proves them.")
+        if all(law.proof for law in models[0].laws):
+            print(f"\n`onset derive {models[0].name}` proves them.")
 
 
 def _range(validity: Validity) -> tuple[str, str]:
@@ -106,13 +114,15 @@ def _show_at(chosen: SurrogateModel, given: dict[str, Any], config: LawsAt) -> N
     answers = []
     for law in chosen.laws:
         time = float(chosen.law_times(law, settings, config.ratio))
+        known = time if math.isfinite(time) else None
         validity = chosen.law_validity(law, settings, config.ratio)
-        answers.append({**_as_json(law), "time": time, "applies": validity and str(validity)})
+        answers.append({**_as_json(law), "time": known, "applies": validity and str(validity)})
         if config.lr is not None:
-            answers[-1]["steps"] = time / config.lr
+            answers[-1]["steps"] = known and known / config.lr
         if not config.json:
             steps = "" if config.lr is None else f"  ({time / config.lr:,.1f} steps)"
-            print(f"{law.name:24}{time:>16,.2f}{steps}\n    {standing(law, validity)}")
+            print(f"{law.name:24}{number(time):>16}{steps}")
+            print(f"    {standing(law, validity, config.ratio)}")
     if config.json:
         at = {name: float(value) for name, value in settings.items()}
         print(json.dumps({"settings": at, "ratio": config.ratio, "laws": answers}))

@@ -11,7 +11,7 @@ from typing import Any
 from dynamics import PassageStatus, Settings
 from surrogate_models import SurrogateModel, model, predict
 
-from .arguments import PassageOptions, parse_question, set_up_jax
+from .arguments import PassageOptions, number, parse_question, set_up_jax
 from .laws import standing
 
 USAGE = """\
@@ -56,9 +56,9 @@ def _laws(each: SurrogateModel, settings: Settings, config: Predict, say: Any) -
     for law in each.laws:
         time = float(each.law_times(law, settings, config.ratio))
         validity = each.law_validity(law, settings, config.ratio)
-        say(_line(f"{each.name}: {law.name}", f"{time:,.2f}", _steps(time, config.lr)))
+        say(_line(f"{each.name}: {law.name}", number(time), _steps(time, config.lr)))
         say(f"    t = {law.time}")
-        say(f"    {standing(law, validity)}", flush=True)
+        say(f"    {standing(law, validity, config.ratio)}", flush=True)
         laws[law.name] = {
             **_answer(time, config.lr),
             "expression": str(law.time),
@@ -78,17 +78,21 @@ def _flow(
         reason = f"longer than {time:,.6g}" if late else "unknown: the solver failed"
         say(_line(f"{each.name}: flow", reason))
         return {"status": status.name.lower(), "time": None, "horizon": config.horizon}
-    say(_line(f"{each.name}: flow", f"{time:,.2f}", _steps(time, config.lr)))
+    say(_line(f"{each.name}: flow", number(time), _steps(time, config.lr)))
     for name, law in answer["laws"].items():
         if law["time"] is None:
             continue
         law["error"] = law["time"] / time - 1
-        say(f"    {name} − flow: {law['time'] - time:+,.2f} ({law['error']:+.2%})")
+        say(f"    {name} − flow: {_difference(law['time'], time)} ({law['error']:+.2%})")
     return {"status": "reached", **_answer(time, config.lr)}
 
 
 def _line(label: str, time: str, steps: str = "") -> str:
-    return f"{label:42}{time:>16}{steps:>20}".rstrip()
+    return f"{label:50}{time:>14}{steps:>20}".rstrip()
+
+
+def _difference(law: float, flow: float) -> str:
+    return f"{law - flow:+,.2f}" if abs(flow) >= 1000 else f"{law - flow:+.3g}"
 
 
 def _steps(time: float, lr: float | None) -> str:

@@ -8,12 +8,22 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+import sympy as sp
 import tyro
 
 from dynamics import InputError, PassageStatus
-from surrogate_models import Inverse, SurrogateModel, invert_flow, invert_law, predict
+from surrogate_models import (
+    Inverse,
+    Law,
+    SurrogateModel,
+    Validity,
+    invert_flow,
+    invert_law,
+    predict,
+)
 
-from .arguments import PassageOptions, choose_model, parse_parameters, set_up_jax
+from .arguments import PassageOptions, choose_model, number, parse_parameters, set_up_jax
+from .laws import standing
 
 USAGE = """\
 usage: onset solve MODEL --for NAME --within N --PARAMETER VALUE … [--lr LR] [--ratio 0.2] [--json]
@@ -74,19 +84,28 @@ def _learning_rate(chosen: SurrogateModel, given: dict[str, Any], config: Solve)
     say = _speaker(config)
     _header(say, settings, f"{config.within:,g} steps", config)
     answers: dict[str, Any] = {}
-    for law in chosen.laws[:1]:
+    ranges = [(law, chosen.law_validity(law, settings, config.ratio)) for law in chosen.laws]
+    ranges.sort(key=lambda pair: pair[1] is None)
+    for law, validity in ranges[:1]:
         time = float(chosen.law_times(law, settings, config.ratio))
         answers[law.name] = {"time": time, "lr": time / config.within}
-        say(f"{law.name}: lr ≥ {time / config.within:.4g}, as t = {time:,.2f}", flush=True)
+        say(f"{law.name}: lr ≥ {time / config.within:.4g}, as t = {number(time)}")
+        say(f"    {standing(law, validity, config.ratio)}", flush=True)
     set_up_jax()
     found = predict(chosen, settings, rho=config.ratio, horizon=config.horizon).passages
-    if int(found.status) == PassageStatus.REACHED:
-        time = float(found.time)
-        answers["flow"] = {"time": time, "lr": time / config.within}
-        say(f"flow: lr ≥ {time / config.within:.4g}, as t = {time:,.2f}")
+    time, status = float(found.time), int(found.status)
+    reached = status == PassageStatus.REACHED
+    answers["flow"] = {
+        "time": time if reached else None,
+        "lr": time / config.within if reached else None,
+    }
+    if reached:
+        say(f"flow: lr ≥ {time / config.within:.4g}, as t = {number(time)}")
+        say("    where steps that large still follow the flow")
+    elif status == PassageStatus.CENSORED:
+        say(f"flow: lr > {time / config.within:.4g}, as t is longer than {number(time)}")
     else:
-        answers["flow"] = {"time": None, "lr": None}
-        say("flow: no lr does, for its plateau does not end")
+        say("flow: unknown, the solver failed")
     if config.json:
         print(json.dumps({"for": "lr", "within": config.within, **answers}))
 
@@ -99,21 +118,34 @@ def _parameter(chosen: SurrogateModel, unknown: str, given: dict[str, Any], conf
     unit = "t" if config.lr is None else f"steps at lr {config.lr:g}"
     options: Any = {"rho": config.ratio, "between": config.between}
     answers: dict[str, Any] = {}
-    by_law = [invert_law(chosen, law, unknown, time, given, **options) for law in chosen.laws[:1]]
-    _header(say, given, f"{config.within:,g} {unit}", config)
-    for law, answer in zip(chosen.laws, by_law, strict=False):
-        answers[law.name] = _as_json(answer, lr)
-        _say(say, law.name, unknown, answer, lr)
-        edges = [
+    by_law = [
+        (law, invert_law(chosen, law, unknown, time, given, **options)) for law in chosen.laws
+    ]
+    defaults = {
+        parameter.name: parameter.default
+        for parameter in chosen.parameters
+        if parameter.name not in given and parameter.name != unknown
+    }
+    _header(say, {**given, **defaults}, f"{config.within:,g} {unit}", config)
+
+    def stated(law: Law, answer: Inverse) -> Validity | None:
+        """The range of the law that holds its answer: its roots, else where it was looked for."""
+        ends = [
             value
             for interval in answer.within
             for value, edge in zip((interval.low, interval.high), interval.edges, strict=True)
             if edge is not None
         ]
-        if edges:
-            there = chosen.settings({**given, unknown: np.array(edges)})
-            if chosen.law_validity(law, there, config.ratio) is None:
-                say("    the law is outside its stated range there", flush=True)
+        there = chosen.settings({**given, unknown: np.array(ends or answer.searched)})
+        return chosen.law_validity(law, there, config.ratio)
+
+    # The first law that is stated where it answers; failing that, one that holds the unknown.
+    symbol = next(p.symbol for p in chosen.parameters if p.name == unknown)
+    by_law.sort(key=lambda pair: (stated(*pair) is None, not pair[0].time.has(symbol)))
+    for law, answer in by_law[:1]:
+        answers[law.name] = _as_json(answer, lr)
+        _say(say, law.name, unknown, answer, lr)
+        say(f"    {standing(law, stated(law, answer), config.ratio)}", flush=True)
     set_up_jax()
     answer = invert_flow(chosen, unknown, time, given, **options)
     answers["flow"] = _as_json(answer, lr)
@@ -136,28 +168,52 @@ def _speaker(config: Solve) -> Any:
 
 
 def _header(say: Any, values: Any, limit: str, config: Solve) -> None:
-    at = ", ".join(f"{name} = {float(value):g}" for name, value in values.items())
-    say(f"{at}; the plateau is to end, at {config.ratio:g} of the initial loss, within {limit}")
+    def spelled(value: Any) -> str:
+        return f"{value}" if isinstance(value, sp.Basic) else f"{float(value):g}"
+
+    at = "".join(f"{name} = {spelled(value)}, " for name, value in values.items()).rstrip(", ")
+    end = f"the plateau is to end, at {config.ratio:g} of the initial loss, within {limit}"
+    say(f"{at}; {end}" if at else end)
 
 
 def _say(say: Any, name: str, unknown: str, answer: Inverse, lr: float) -> None:
     low, high = answer.searched
+    looked = f"looking from {low:.6g} to {high:.6g}"
     if not answer.within:
         best, time = answer.fastest
-        nearest = "" if np.isnan(time) else f"; the shortest seen is {time / lr:,.6g} at {best:.6g}"
+        nearest = (
+            "" if np.isnan(time) else f"; the shortest seen is {number(time / lr)} at {best:.6g}"
+        )
         say(f"{name}: no {unknown} between {low:.6g} and {high:.6g} does{nearest}", flush=True)
     for interval in answer.within:
         ends = []
-        for sign, value, edge, time in zip(
-            "≥≤", (interval.low, interval.high), interval.edges, interval.times, strict=True
+        for sign, value, edge, time, bound in zip(
+            "≥≤",
+            (interval.low, interval.high),
+            interval.edges,
+            interval.times,
+            (low, high),
+            strict=True,
         ):
+            shown = f"{unknown} {sign} {_inward(value, sign)}"
             if edge is not None:
                 root = f", root {edge:.6g}" if edge != value else ""
-                ends.append(f"{unknown} {sign} {value:.6g} ({time / lr:,.6g}{root})")
+                ends.append(f"{shown} ({number(time / lr)}{root})")
+            elif value != bound:
+                ends.append(f"{shown} at least, beyond which it could not be solved")
         words = " and ".join(ends) or f"every {unknown}"
-        say(f"{name}: {words}, looking from {low:.6g} to {high:.6g}", flush=True)
+        say(f"{name}: {words}, {looked}", flush=True)
     if answer.failed:
         say(f"    of the values looked at, {answer.failed} could not be solved", flush=True)
+
+
+def _inward(value: float, sign: str) -> str:
+    """Six digits, rounded to the side that is in time."""
+    if value == 0 or value == round(value):
+        return f"{value:.12g}"
+    unit = 10.0 ** (np.floor(np.log10(abs(value))) - 5)
+    rounded = (np.ceil if sign == "≥" else np.floor)(value / unit) * unit
+    return f"{rounded:.6g}"
 
 
 def _as_json(answer: Inverse, lr: float) -> dict[str, Any]:

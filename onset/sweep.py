@@ -19,7 +19,7 @@ from dynamics.files import atomic
 from surrogate_models import SurrogateModel, predict
 from validation import RunFolder
 
-from .arguments import PassageOptions, axis, parse_question, set_up_jax
+from .arguments import PassageOptions, axis, number, parse_question, set_up_jax
 
 USAGE = """\
 usage: onset sweep MODEL --PARAMETER VALUES … [--ratio 0.2] [--lr LR] [--out FOLDER] [--json]
@@ -157,7 +157,7 @@ def _print(settings: Settings, result: dict[str, np.ndarray], unit: str, seconds
         *values, law, flow, status = row
         error = f"{law / flow - 1:+.2%}" if status == "reached" else "–"
         bound = {"reached": "", "censored": "> ", "failed": ""}[status]
-        cells = [f"{law:,.2f}", f"{bound}{flow:,.2f}", error, status]
+        cells = [number(law), f"{bound}{number(flow)}", error, status]
         lines.append([*(f"{value:g}" for value in values), *cells])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:

@@ -212,14 +212,18 @@ def _sources(
 ) -> dict[str, Callable[[float], float]]:
     """Which parameters move with the unknown, and how fast: itself, and defaults that hold it."""
     sources: dict[str, Callable[[float], float]] = {parameter.name: lambda x: 1.0}
-    for other in model.parameters:
-        default = other.default
-        if other.name in at or default is None or not default.has(parameter.symbol):
-            continue
+    values: Any = {s: at[s.name] for s in model.flow.parameters if s.name in at}
+    defaults: Any = {
+        other.symbol: other.default
+        for other in model.parameters
+        if other.default is not None and other.name not in at and other is not parameter
+    }
+    for symbol, default in defaults.items():
+        for _ in defaults:  # a default may name another parameter that is at its default
+            default = default.subs(defaults)
         slope = sp.diff(default, parameter.symbol)
-        symbols: Any = slope.free_symbols - {parameter.symbol}
-        values = {symbol: at[symbol.name] for symbol in symbols}
-        sources[other.name] = sp.lambdify(parameter.symbol, slope.subs(values), "numpy")
+        if slope != 0:
+            sources[symbol.name] = sp.lambdify(parameter.symbol, slope.subs(values), "numpy")
     return sources
 
 
@@ -232,13 +236,17 @@ def _intervals(
 ) -> Inverse:
     """The intervals where times ≤ time, between the roots of excess(x) = ln(time at x/time)."""
     found = times(grid)
-    soon = found <= time  # False where unknown
+    unknown, soon = np.isnan(found), found <= time
     within = []
-    for first, last in _runs(soon):
+    # Values that could not be solved split no interval; how many they are is said.
+    for first, last in _runs(soon | unknown):
+        if not soon[first : last + 1].any():
+            continue
+        first, last = first + np.flatnonzero(soon[first : last + 1])[[0, -1]]
         # Beside a value that could not be solved no root can be told.
         ends = np.pad(found, 1, constant_values=np.nan)[[first, last + 2]]
         left, right = (
-            None if np.isnan(end) else _root(excess, grid[beyond], grid[here])
+            None if np.isnan(end) else _root(excess, float(grid[beyond]), float(grid[here]))
             for end, beyond, here in zip(
                 ends, (first - 1, min(last + 1, len(grid) - 1)), (first, last), strict=True
             )

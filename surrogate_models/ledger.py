@@ -170,8 +170,9 @@ def _flow(model: SurrogateModel) -> tuple[str, list[Formula]]:
 def _hessian(model: SurrogateModel) -> tuple[str, list[Formula]]:
     flow, readable = model.flow, _InAttention(model)
     hessian: Any = flow.hessian()
+    loss = sp.Function("L")(*flow.state)
     entries: list[Formula] = [
-        (sp.Derivative(_LOSS, a, b), readable(hessian[i, j]))
+        (sp.Derivative(loss, a, b), readable(hessian[i, j]))
         for i, a in enumerate(flow.state)
         for j, b in enumerate(flow.state)
         if i <= j

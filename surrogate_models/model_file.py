@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ def _model(entries: Mapping[str, Any], stem: str) -> SurrogateModel:
     _check(entries, _ENTRIES, "the file", required=("loss", "state", "parameters"))
     parameters = {}
     for name, options in entries["parameters"].items():
+        _unused(name, {}, "parameters")
         _check(options, _PARAMETER, f"parameters.{name}")
         lower = options.get("minimum")
         signed = lower is not None and (lower > 0 or (lower == 0 and options.get("positive")))
@@ -106,7 +108,8 @@ def _model(entries: Mapping[str, Any], stem: str) -> SurrogateModel:
             for name, text in entries["embedding"].items()
         }
     else:
-        groups = {name: sp.Symbol(f"{name}_", real=True) for name in state}
+        # Of the same names; their assumptions tell them apart.
+        groups = {name: sp.Symbol(name, extended_real=True) for name in state}
         embedding = {groups[name]: state[name] for name in state}
         loss = loss.subs({state[name]: groups[name] for name in state})
     counts = {}
@@ -134,24 +137,35 @@ def _model(entries: Mapping[str, Any], stem: str) -> SurrogateModel:
     )
     plateau_of = entries.get("plateau_of", "loss")
     flow.observable(plateau_of)
+    described = tuple(
+        Parameter(
+            parameters[name],
+            options.get("meaning", name),
+            default=(
+                read(options["default"], f"parameters.{name}.default", parameters)
+                if "default" in options
+                else None
+            ),
+            **{k: options[k] for k in ("minimum", "positive", "integer") if k in options},
+        )
+        for name, options in entries["parameters"].items()
+    )
+    # Random points keep to the parameters' own minima.
+    half = sp.Rational(1, 2)
+    domain = {
+        parameter.symbol: (parameter.minimum + half, parameter.minimum + 3 * half)
+        for parameter in described
+        if parameter.minimum is not None
+    }
+    for parameter in described:
+        if parameter.default is not None and parameter.default.is_number:
+            parameter.check(float(parameter.default), integers=True)
     return SurrogateModel(
         name=entries.get("name", stem),
         title=entries.get("title", entries.get("name", stem)),
         source=entries.get("source", "your own"),
         assumptions=tuple(map(str, entries.get("assumptions", ()))),
-        parameters=tuple(
-            Parameter(
-                parameters[name],
-                options.get("meaning", name),
-                default=(
-                    read(options["default"], f"parameters.{name}.default", parameters)
-                    if "default" in options
-                    else None
-                ),
-                **{k: options[k] for k in ("minimum", "positive", "integer") if k in options},
-            )
-            for name, options in entries["parameters"].items()
-        ),
+        parameters=described,
         constraints=tuple(
             _constraint(entry, parameters) for entry in entries.get("constraints", ())
         ),
@@ -161,11 +175,13 @@ def _model(entries: Mapping[str, Any], stem: str) -> SurrogateModel:
             _law(name, options, parameters) for name, options in entries.get("laws", {}).items()
         ),
         plateau_of=plateau_of,
-        ledger=lambda _: [_claim(entry, names, flow) for entry in entries.get("claims", ())],
+        ledger=lambda _: [_claim(c, names, flow, domain) for c in entries.get("claims", ())],
     )
 
 
-def _claim(entry: Any, names: Mapping[str, sp.Expr], flow: GradientFlow) -> Equation:
+def _claim(
+    entry: Any, names: Mapping[str, sp.Expr], flow: GradientFlow, domain: Mapping[sp.Symbol, Any]
+) -> Equation:
     """A claim about the model, to be judged in its derivation."""
     _check(entry, _CLAIM, "claims", required=("claimed", "derived"))
     rates = {f"rate_{z}": rate for z, rate in zip(flow.state, flow.rhs, strict=True)}
@@ -181,7 +197,7 @@ def _claim(entry: Any, names: Mapping[str, sp.Expr], flow: GradientFlow) -> Equa
             raise InputError(f"claims.limit names {name}, which is no parameter or state")
         limit[names[name]] = parse(text, known, what=f"claims.limit.{name}")
     text = entry.get("text", f"{entry['derived']} = {entry['claimed']}")
-    return Equation(Step.LAW, text, Claim(limit=limit, **sides))
+    return Equation(Step.LAW, text, Claim(limit=limit, domain=domain, **sides))
 
 
 def _law(name: str, options: Mapping[str, Any], parameters: Mapping[str, sp.Expr]) -> Law:
@@ -224,8 +240,8 @@ def _constraint(entry: Any, parameters: Mapping[str, sp.Expr]) -> tuple[Any, str
 def _unused(name: str, taken: Mapping[str, Any], where: str) -> None:
     if name in taken:
         raise InputError(f"{where}.{name}: the name is taken; give another")
-    if not name.isidentifier():
-        raise InputError(f"{where}.{name}: give a name of letters, digits and underscores")
+    if not name.isidentifier() or iskeyword(name):
+        raise InputError(f"{where}.{name}: give letters, digits and underscores, and no keyword")
 
 
 def _check(

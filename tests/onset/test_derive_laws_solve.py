@@ -25,7 +25,7 @@ def test_derive_in_four_forms(capsys, answer):
     assert "**identity proved**" in page
     assert main(["derive", EXAMPLE, "--latex"]) == 0
     document = capsys.readouterr().out
-    assert document.startswith(r"\documentclass") and document.rstrip().endswith(r"\end{document}")
+    assert r"\documentclass" in document and document.rstrip().endswith(r"\end{document}")
     assert document.count(r"\begin{itemize}") == document.count(r"\end{itemize}") == 2
     result = answer("derive", EXAMPLE)
     assert [chapter["step"] for chapter in result["chapters"]][0] == "loss"
@@ -49,7 +49,7 @@ def test_derive_all_is_one_table(capsys, answer, monkeypatch):
     assert main(["derive", "--all"]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[0].startswith("relaxed-cross-sample: our derivation: 24 identity")
-    assert len(out.splitlines()) == 4
+    assert len(out.splitlines()) == 4  # no published equation among these
     result = answer("derive", "--all")
     assert list(result) == list(MODELS)[-4:]
     assert main(["derive", "--all", "--markdown"]) == 0
@@ -65,7 +65,7 @@ def test_a_claim_of_ours_that_fails_is_exit_code_1(capsys, tmp_path, monkeypatch
     assert main(["derive", str(path)]) == 1
     out, err = capsys.readouterr()
     assert "✗ too fast: differs (at w = " in out
-    assert err.startswith("onset: our claim fails: too fast: differs") and err.count("\n") == 1
+    assert err.startswith("onset: a claim fails: too fast: differs") and err.count("\n") == 1
     # A published equation that differs is no failure, unless our correction of it is.
     right = surrogate_models.ledger.judge
 
@@ -104,8 +104,8 @@ def test_solve_answers_by_law_and_by_flow(capsys, answer):
     command = "solve single-location --for B --within 20000 --T 512 --d 64 --lr 0.1"
     assert main(command.split()) == 0
     out = capsys.readouterr().out
-    assert "plateau law: B ≥ 8 (18,802.3, root 7.05361), looking from 1 to 511" in out
-    assert "flow: B ≥ 8 (19,452.2, root 7.53021)" in out
+    assert "plateau law: B ≥ 8 (18,802.29, root 7.05361), looking from 1 to 511" in out
+    assert "flow: B ≥ 8 (19,452.18, root 7.53021)" in out
     result = answer(*command.split())
     assert result["flow"]["within"][0]["low"] == 8 and result["for"] == "B"
     result = answer(*"solve single-location --for lr --within 1000 --T 512 --d 64".split())

@@ -113,7 +113,7 @@ limit = { n = "n/epsilon" }
         (("[state]", "[parameters.q]\nminimum = true\n[state]"), "parameters.q.minimum is True"),
         (("[state]", "[parameters.q]\nleast = 1\n[state]"), "parameters.q has an entry least"),
         (("[state]", '[define]\nw = "1"\n[state]'), "define.w: the name is taken"),
-        (("[state]", '[define]\n"a b" = "1"\n[state]'), "give a name of letters"),
+        (("[state]", '[define]\n"a b" = "1"\n[state]'), "give letters, digits"),
         (("w = 0", "w = 0\n[multiplicity]\nv = 2"), "multiplicity.v: name one of w"),
         (("[state]", "plateau_of = 3\n[state]"), "parameters.plateau_of is 3: give a table"),
         (("loss", 'plateau_of = "x"\nloss'), "observable 'x' is unknown"),
