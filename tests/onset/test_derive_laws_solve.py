@@ -100,6 +100,40 @@ def test_laws_as_a_table_and_at_a_setting(capsys, answer):
     assert [law["applies"] for law in outside] == [None, None]
 
 
+def test_laws_say_why_they_are_not_stated(capsys, answer):
+    assert main("laws tensor-factorisation --T 1000 --m 5".split()) == 0
+    assert "not stated at the loss ratio 0.2 (loss ratio 0.25" in capsys.readouterr().out
+    assert main(["laws", EXAMPLE]) == 0
+    out = capsys.readouterr().out
+    assert "series law  not measured" in out and "proves them" not in out
+    command = "laws tensor-factorisation-replicator --T 1000 --m 5 --n 2 --V0 0.1"
+    assert [law["time"] is None for law in answer(*command.split())["laws"]] == [False, True]
+
+
+def test_derive_escapes_what_markdown_and_latex_would_eat(capsys, tmp_path):
+    path = tmp_path / "odd.toml"
+    path.write_text(
+        'title = "a_b * 100% {c} $d"\nloss = "(1 - w)**2/2"\n[parameters]\n[state]\nw = 0\n'
+        '[[claims]]\ntext = "2*w*3"\nclaimed = "2*w"\nderived = "rate_w"\n'
+    )
+    assert main(["derive", str(path), "--markdown"]) == 1
+    page = capsys.readouterr().out
+    assert r"a\_b \* 100% {c} $d" in page and r"- 2\*w\*3: **differs**" in page
+    assert "  - claimed $2 w$\n  - here $1 - w$" in page
+    assert main(["derive", str(path), "--latex"]) == 1
+    assert r"a\_b * 100\% \{c\} \$d" in capsys.readouterr().out
+
+
+def test_solve_prefers_the_law_that_speaks_of_the_unknown(capsys):
+    command = "solve tensor-factorisation --for V0 --within 100 --T 1000 --m 5 --ratio 0.25"
+    assert main(command.split()) == 0
+    out = capsys.readouterr().out
+    assert "Mills-ratio law: V0 ≥ 1.588" in out and "outside its stated range" in out
+    command = "solve tensor-factorisation --for lr --within 1000 --T 512 --m 5 --V0 -3 --ratio 0.25"
+    assert main(command.split()) == 0
+    assert "outside its stated range" in capsys.readouterr().out
+
+
 def test_solve_answers_by_law_and_by_flow(capsys, answer):
     command = "solve single-location --for B --within 20000 --T 512 --d 64 --lr 0.1"
     assert main(command.split()) == 0

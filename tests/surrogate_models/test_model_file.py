@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from dynamics import InputError, Verdict
-from surrogate_models import MODELS, derive, equations, load_model, model, predict, register
+from surrogate_models import (
+    MODELS,
+    derive,
+    equations,
+    invert_flow,
+    load_model,
+    model,
+    predict,
+    register,
+)
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "series-weights.toml"
 
@@ -130,6 +139,11 @@ limit = { n = "n/epsilon" }
             "loss holds w, which the embedding replaces: write it in u, v",
         ),
         (("loss", "loss = 1\nloss"), "give a TOML file"),
+        (("[state]", "[parameters.lambda]\n[state]"), "parameters.lambda: give letters"),
+        (
+            ("[state]", "[parameters.q]\ndefault = -4\nminimum = 0\n[state]"),
+            "q (q) is -4: give q ≥ 0",
+        ),
     ],
 )
 def test_mistakes_in_a_file_are_named(tmp_path, change, message):
@@ -150,6 +164,26 @@ def test_a_gradient_that_leaves_the_embedding_is_named(tmp_path):
     )
     with pytest.raises(InputError, match="the gradient leaves the embedding along u, v"):
         load_model(path)
+
+
+def test_defaults_that_name_defaults_are_followed_to_the_unknown(tmp_path):
+    """M → q → N, each at its default: dM/dN is known, and Newton's root is the flow's."""
+    path = tmp_path / "chain.toml"
+    path.write_text(
+        """
+loss = "(M - w)**2/(2*M)"
+[parameters]
+N = { minimum = 1 }
+q = { default = "2*N", minimum = 0, positive = true }
+M = { default = "q**2", minimum = 0, positive = true }
+[state]
+w = 0
+"""
+    )
+    surrogate = load_model(path)
+    (interval,) = invert_flow(surrogate, "N", 100.0, {}).within
+    # dw/dt = (M − w)/M, so the plateau is M ln(5)/2 long, and M = 4N².
+    np.testing.assert_allclose(interval.edges[1], np.sqrt(50 / np.log(5)), rtol=1e-7)
 
 
 def test_missing_and_undecodable_files(tmp_path):
