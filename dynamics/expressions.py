@@ -32,6 +32,8 @@ _MAX_LENGTH = 5000
 _MAX_DEPTH = 60
 _MAX_POWER = 64
 _MAX_DIGITS = 40
+_MAX_EXPONENT = 700
+_GROWING = ("exp", "sinh", "cosh")
 _PREFIXES = ("0x", "0o", "0b")
 
 _OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
@@ -93,7 +95,8 @@ def parse(text: str, names: Mapping[str, sp.Expr], *, what: str = "expression") 
             value = read(node.operand, depth + 1)
             return -value if isinstance(node.op, ast.USub) else value
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-            left, right = read(node.left, depth + 1), read(node.right, depth + 1)
+            # A long sum nests to the left only, which is no depth to a reader.
+            left, right = read(node.left, depth), read(node.right, depth + 1)
             if isinstance(node.op, ast.Div) and right == 0:
                 raise refuse("it divides by 0")
             if isinstance(node.op, ast.Pow):
@@ -127,9 +130,20 @@ def parse(text: str, names: Mapping[str, sp.Expr], *, what: str = "expression") 
             raise refuse(f"{name} is no function here; use one of {', '.join(FUNCTIONS)}")
         if len(node.args) != 1 or node.keywords:
             raise refuse(f"{node.func.id} takes one argument")
-        value = FUNCTIONS[node.func.id](read(node.args[0], depth + 1))
+        argument = read(node.args[0], depth + 1)
+        # Beyond this a tower of exponentials, which no comparison with it would survive.
+        if (
+            node.func.id in _GROWING
+            and argument.is_number
+            and not sp.Abs(argument) <= _MAX_EXPONENT
+        ):
+            raise refuse(f"{node.func.id} is beyond floating point there")
+        value = FUNCTIONS[node.func.id](argument)
         if value.has(sp.zoo, sp.oo, sp.nan):
             raise refuse(f"{node.func.id} is infinite there")
         return value
 
-    return read(tree, 0)
+    try:
+        return read(tree, 0)
+    except RecursionError:
+        raise refuse("it is nested too deeply; name its parts") from None

@@ -27,6 +27,7 @@ NAMES = {"x": x, "d": d}
         ("x**d", x**d),
         ("2**-3", sp.Rational(1, 8)),
         ("0**2", sp.S.Zero),
+        ("+".join(["x"] * 200), 200 * x),
     ],
 )
 def test_formulas(text, value):
@@ -68,11 +69,15 @@ def test_formulas(text, value):
         ("x/(1 - 1)", "it divides by 0"),
         ("0**-1", "it divides by 0"),
         ("log(0)", "log is infinite there"),
+        ("exp(exp(9))", "exp is beyond floating point there"),
+        ("2**exp(exp(exp(99)))", "exp is beyond floating point there"),
+        ("cosh(1000)", "cosh is beyond floating point there"),
         ("1" * 41, "write numbers in at most 40"),
         ("0x10", "write numbers"),
         ("1e999", "is beyond floating point"),
         ("exp(" * 70 + "x" + ")" * 70, "nested too deeply"),
         ("-" * 70 + "x", "nested too deeply"),
+        ("x" + "+x" * 2000, "nested too deeply"),
         ("x" + "+x" * 5000, "give at most 5000 characters"),
         ("x\n+ d; import os", "it is not a formula"),
         ("x\0", "it is not a formula"),
