@@ -32,6 +32,7 @@ _MAX_LENGTH = 5000
 _MAX_DEPTH = 60
 _MAX_POWER = 64
 _MAX_DIGITS = 40
+_MAX_BITS = 2048
 _MAX_EXPONENT = 700
 _GROWING = ("exp", "sinh", "cosh")
 _PREFIXES = ("0x", "0o", "0b")
@@ -101,7 +102,10 @@ def parse(text: str, names: Mapping[str, sp.Expr], *, what: str = "expression") 
                 raise refuse("it divides by 0")
             if isinstance(node.op, ast.Pow):
                 check_power(left, right)
-            return _OPERATIONS[type(node.op)](left, right)
+            value = _OPERATIONS[type(node.op)](left, right)
+            if any(max(abs(n.p), n.q).bit_length() > _MAX_BITS for n in value.atoms(sp.Rational)):
+                raise refuse(f"numbers go up to {_MAX_BITS} bits")
+            return value
         if isinstance(node, ast.Call):
             return call(node, depth)
         raise refuse("only names, numbers, + - * / **, parentheses and functions are understood")

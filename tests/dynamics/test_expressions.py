@@ -65,6 +65,8 @@ def test_formulas(text, value):
         ("x**1000", "powers go up to 64"),
         ("x**-65", "powers go up to 64"),
         ("((9**64)**64)", "powers of numbers longer than 40 digits"),
+        ("*".join(["9**64"] * 20), "numbers go up to 2048 bits"),
+        ("*".join(["x", *["9**64"] * 20]), "numbers go up to 2048 bits"),
         ("1/0", "it divides by 0"),
         ("x/(1 - 1)", "it divides by 0"),
         ("0**-1", "it divides by 0"),
