@@ -19,6 +19,7 @@ from .prediction import predict
 _FURTHEST = 2.0**20
 _COARSE, _FINE = 64, 4096
 _MOST_STEPS = 80
+_NEARLY = 1.2  # a local minimum this much too long is looked at more closely
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ def _intervals(
     time: float,
 ) -> Inverse:
     """The intervals where times ≤ time, between the roots of excess(x) = ln(time at x/time)."""
-    found = times(grid)
+    grid, found = _with_minima(grid, times, time)
     unknown, soon = np.isnan(found), found <= time
     within = []
     # Values that could not be solved split no interval; how many they are is said.
@@ -267,6 +268,28 @@ def _intervals(
         fastest=_shortest(grid, found),
         failed=int(np.isnan(found).sum()),
     )
+
+
+def _with_minima(
+    grid: np.ndarray, times: Callable[[np.ndarray], np.ndarray], time: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The grid and its times, with what lies between its points where a minimum just misses."""
+    from scipy.optimize import (
+        minimize_scalar,  # a third of a second, which predicting can do without
+    )
+
+    found = times(grid)
+    padded = np.pad(np.where(np.isnan(found), np.inf, found), 1, constant_values=np.inf)
+    lowest = (padded[1:-1] < padded[:-2]) & (padded[1:-1] <= padded[2:]) & (found > time)
+    for index in np.flatnonzero(lowest & (found <= _NEARLY * time))[::-1]:
+        left, right = grid[max(index - 1, 0)], grid[min(index + 1, len(grid) - 1)]
+        best = minimize_scalar(
+            lambda x: times(np.array([x]))[0], bounds=(left, right), method="bounded"
+        )
+        if best.fun < found[index] and best.x not in grid:
+            place = np.searchsorted(grid, best.x)
+            grid, found = np.insert(grid, place, best.x), np.insert(found, place, best.fun)
+    return grid, found
 
 
 def _shortest(grid: np.ndarray, times: np.ndarray) -> tuple[float, float]:

@@ -74,6 +74,17 @@ def test_nothing_does():
     assert invert_law(surrogate, surrogate.laws[0], "p", 300.0, at).within == ()
 
 
+def test_an_interval_narrower_than_the_search_is_found():
+    """The best p, between two values that were looked at, is 0.01% faster than asked for."""
+    surrogate, at = cross_sample_repetition(), {"T": 512.0, "d": 64.0}
+    p = np.linspace(0.6, 0.8, 2001)
+    best = predict(surrogate, {**at, "p": p}).passages.time.min()
+    (interval,) = invert_flow(surrogate, "p", 1.0001 * best, at).within
+    assert 0.6 < interval.low < interval.high < 0.8
+    for edge in interval.edges:
+        np.testing.assert_allclose(_time(surrogate, {**at, "p": edge}), 1.0001 * best, rtol=1e-6)
+
+
 def test_everything_does():
     (interval,) = invert_flow(single_location(), "B", 1e6, {"T": 64.0, "d": 16.0}).within
     assert interval.edges == (None, None) and (interval.low, interval.high) == (1, 63)
