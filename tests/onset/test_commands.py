@@ -117,7 +117,7 @@ def test_help_of_a_command_lists_its_flags(capsys, name):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("nonsense", "command 'nonsense' is unknown: use one of predict, sweep"),
+        ("nonsense", "command 'nonsense' is unknown: use one of derive, laws, predict"),
         ("predict nonsense", "model 'nonsense' is unknown: use one of single-location"),
         ("predict single-location --d 4", "--T"),
         ("predict single-location --T 1 --d 4", "T (sequence length) is 1: give T ≥ 2"),
